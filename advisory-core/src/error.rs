@@ -1,0 +1,244 @@
+use std::{fmt, sync::Arc, time::Duration};
+
+use crate::Holder;
+
+/// The result of everything that can fail here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The cause that a driver gave, kept as the `source()` of an [`Error`].
+///
+/// It is shared, because every lock on a session that breaks reports the same cause.
+pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
+
+/// Why a lock could not be taken, or was not held to the end.
+///
+/// That somebody else has the lock is no error: `try_lock` and `try_with` return an `Option`. The
+/// variants keep apart what calls for different reactions: the caller's mistake
+/// ([`CloseInsideLock`](Self::CloseInsideLock)), a lock that stayed busy
+/// ([`Timeout`](Self::Timeout), [`Deadlock`](Self::Deadlock)), a server or a set-up on which locks
+/// would not exclude anybody ([`NotPrimary`](Self::NotPrimary),
+/// [`SessionNotPinned`](Self::SessionNotPinned), [`Unsupported`](Self::Unsupported)), resources
+/// that ran out, and a lock that was lost.
+///
+/// `Display` never repeats what `source()` returns, and no message contains a password.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The caller's patience ended before the lock was free.
+    #[error("timed out after {waited:?} waiting for {stage}{}", HeldBy(.holders))]
+    #[non_exhaustive]
+    Timeout {
+        /// How long the caller waited.
+        waited: Duration,
+        /// What it was waiting for when its patience ended.
+        stage: Stage,
+        /// Who held the lock at that moment, as far as could be found out; may be empty.
+        holders: Vec<Holder>,
+    },
+
+    /// This owner waits for a lock whose owner waits for it; the server chose this one to give up.
+    /// What it held before it still holds.
+    #[error("deadlock between owners of locks{}", Detail(.detail))]
+    #[non_exhaustive]
+    Deadlock {
+        /// The server's account of who waits for whom, if it gives one.
+        detail: Option<String>,
+    },
+
+    /// The session that held the lock ended, so the lock was free for others while its holder may
+    /// still have been at work.
+    #[error("the lock was lost: {section}")]
+    #[non_exhaustive]
+    Lost {
+        /// What became of the work that the lock protected.
+        section: Section,
+        /// What ended the session, if that is known.
+        #[source]
+        cause: Option<Cause>,
+    },
+
+    /// The manager has been closed.
+    #[error("the lock manager is closed")]
+    Closed,
+
+    /// `close` was called inside a section of the same manager, which it would wait for forever.
+    /// Nothing has been closed.
+    #[error("a lock manager cannot be closed inside one of its own locks")]
+    CloseInsideLock,
+
+    /// The connection does not keep one server session: locks would leak, and two clients could
+    /// hold the same one.
+    #[error(
+        "the connection does not keep one server session (a pooler in transaction or statement \
+         mode?); use session pooling or a direct connection"
+    )]
+    SessionNotPinned,
+
+    /// The server is a standby. It would grant locks, and exclude nobody who uses the primary.
+    #[error("the server is a standby; locks exclude only on the primary")]
+    NotPrimary,
+
+    /// The server has no advisory locks that this library can rely on.
+    #[error("the server is not supported: {reason}")]
+    #[non_exhaustive]
+    Unsupported {
+        /// What is missing.
+        reason: String,
+    },
+
+    /// The server has no memory for another lock (SQLSTATE 53200). Its size is
+    /// `max_locks_per_transaction` times `max_connections`; long-held locks share it with
+    /// everything else.
+    #[error("the server's lock table is full")]
+    #[non_exhaustive]
+    LockTableFull {
+        /// The server's report.
+        #[source]
+        source: Cause,
+    },
+
+    /// No connection became free within the pool's own limit.
+    #[error("no connection became free within the pool's limit")]
+    #[non_exhaustive]
+    PoolExhausted {
+        /// The pool's report.
+        #[source]
+        source: Cause,
+    },
+
+    /// The server or its driver failed in a way that has no special meaning here.
+    #[error("the lock backend failed")]
+    Backend(#[source] Cause),
+}
+
+impl Error {
+    /// Wraps a driver's error that has no special meaning here.
+    pub fn backend(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Backend(Arc::from(cause.into()))
+    }
+
+    /// The pool's own checkout limit ended.
+    pub fn pool_exhausted(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::PoolExhausted {
+            source: Arc::from(cause.into()),
+        }
+    }
+
+    /// The server has no memory for another lock.
+    pub fn lock_table_full(cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::LockTableFull {
+            source: Arc::from(cause.into()),
+        }
+    }
+
+    /// The server lacks what this library needs.
+    pub fn unsupported(reason: impl Into<String>) -> Self {
+        Self::Unsupported {
+            reason: reason.into(),
+        }
+    }
+
+    /// Two owners wait for each other.
+    #[must_use]
+    pub fn deadlock(detail: Option<String>) -> Self {
+        Self::Deadlock { detail }
+    }
+
+    /// A lock held by no section is gone, for this reason.
+    pub(crate) fn lost(cause: Option<Cause>) -> Self {
+        let section = Section::None;
+        Self::Lost { section, cause }
+    }
+
+    /// What ended a session, for those who held locks on it.
+    pub(crate) fn cause(&self) -> Cause {
+        match self {
+            Self::Backend(cause) => Arc::clone(cause),
+            error => Arc::new(error.clone()),
+        }
+    }
+
+    /// The error as it concerns a section that has run to its end.
+    pub(crate) fn after_section(self) -> Self {
+        match self {
+            Self::Lost { cause, .. } => Self::Lost {
+                section: Section::Completed,
+                cause,
+            },
+            error => error,
+        }
+    }
+
+    /// Whether the server may still be at work on what this error gave up on.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        let stage = match self {
+            Self::Timeout { stage, .. } => Some(*stage),
+            _ => None,
+        };
+        stage == Some(Stage::Server)
+    }
+}
+
+/// What a caller was waiting for when its patience ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Stage {
+    /// A connection of the backend's pool.
+    Connection,
+    /// The lock itself.
+    Lock,
+    /// An answer of the server, which had not come after a grace period either.
+    Server,
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connection => "a connection",
+            Self::Lock => "the lock",
+            Self::Server => "the server, which stopped answering",
+        })
+    }
+}
+
+/// What became of the work that a lost lock protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Section {
+    /// The section ran to its end, for some of the time without the lock.
+    Completed,
+    /// There was no section: the lock was held by a guard, or was still being acquired.
+    None,
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Completed => "its section ran to the end, in part without it",
+            Self::None => "its session has ended",
+        })
+    }
+}
+
+struct HeldBy<'a>(&'a [Holder]);
+
+impl fmt::Display for HeldBy<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, holder) in self.0.iter().enumerate() {
+            f.write_str(if i == 0 { "; held by session " } else { ", " })?;
+            holder.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+struct Detail<'a>(&'a Option<String>);
+
+impl fmt::Display for Detail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(detail) => write!(f, ": {detail}"),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,335 @@
+use std::{sync::Arc, time::Duration};
+
+use crate::{
+    Error, LockGuard, LockKey, LockMode, Result,
+    context::Frame,
+    manager::Shared,
+    owner::{Hold, Owner},
+    patience::Patience,
+    spi::Claim,
+};
+
+/// A lock: a key with its options. A value; nothing happens until one of its methods is awaited.
+///
+/// Cheap to clone, and may be used by any number of tasks at once: each use is an acquisition of
+/// its own.
+///
+/// # Which one to use
+///
+/// | you want | use |
+/// |---|---|
+/// | one replica to run it, the others to skip | [`try_with`](Self::try_with) |
+/// | everybody to run it, one after the other | [`with`](Self::with), [`with_timeout`](Self::with_timeout) |
+/// | the lock beyond one function | [`lock`](Self::lock), [`try_lock`](Self::try_lock), [`lock_timeout`](Self::lock_timeout) |
+///
+/// `with` is no run-once primitive: every waiter gets its turn. `try_with` skips only while the
+/// lock is held: a replica that comes after the release runs the section again.
+///
+/// # Examples
+///
+/// ```
+/// # use advisory_core::LockManager;
+/// # use advisory_backend_memory::MemoryBackend;
+/// # futures::executor::block_on(async {
+/// # let locks = LockManager::new(MemoryBackend::new());
+/// let migrate = locks.named("db:migrate");
+///
+/// let tables = migrate.with(async || { /* create them … */ 3 }).await?;
+/// assert_eq!(tables, 3);
+/// # Ok::<(), advisory_core::Error>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+pub struct Lock {
+    shared: Arc<Shared>,
+    claim: Claim,
+}
+
+impl Lock {
+    pub(crate) fn new(shared: Arc<Shared>, key: LockKey) -> Self {
+        let mode = LockMode::Exclusive;
+        Self {
+            shared,
+            claim: Claim { key, mode },
+        }
+    }
+
+    /// The same lock in shared mode: any number of holders, but none while somebody holds it
+    /// exclusively.
+    #[must_use]
+    pub fn shared(mut self) -> Self {
+        self.claim.mode = LockMode::Shared;
+        self
+    }
+
+    /// The key that the server sees.
+    #[must_use]
+    pub fn key(&self) -> LockKey {
+        self.claim.key
+    }
+
+    /// The mode that the lock is taken in: exclusive, unless [`shared`](Self::shared) was called.
+    #[must_use]
+    pub fn mode(&self) -> LockMode {
+        self.claim.mode
+    }
+
+    /// Waits for the lock, runs the section, and frees the lock.
+    ///
+    /// The lock is freed whether the section returns, fails or panics: an `Err` of the section's
+    /// own is a value like any other and comes back inside the `Ok`. There is no limit to the
+    /// wait; see [`with_timeout`](Self::with_timeout).
+    ///
+    /// Inside the section, calls on the same manager from the same task reuse its connection, and
+    /// what the section already holds is re-entered at no cost. Tasks that the section spawns are
+    /// strangers: they contend like everybody else.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Closed`] after [`LockManager::close`](crate::LockManager::close).
+    /// - [`Error::PoolExhausted`] if the pool's own limit ends before a connection is free.
+    /// - [`Error::Deadlock`] if an owner of a lock that this one waits for waits for this one.
+    /// - [`Error::Lost`] if the section ran, and the lock turned out to be gone at its end. Its
+    ///   value is dropped: what it did may have overlapped with somebody else's section.
+    /// - [`Error::NotPrimary`], [`Error::SessionNotPinned`], [`Error::Unsupported`],
+    ///   [`Error::LockTableFull`], [`Error::Backend`]: the section did not run; or, for the last
+    ///   one only, it ran, and the release failed and closed the connection.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future while it waits leaves no lock behind; a wait that is under way on the
+    /// server ends within one slice (0.4 s with default settings of the server). Dropping it
+    /// while the section runs drops the section, and frees the lock by closing its connection.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::LockManager;
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// let mut balance = 10;
+    /// locks.named("account:7").with(async || balance += 5).await?;
+    /// assert_eq!(balance, 15);
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn with<T>(&self, section: impl AsyncFnOnce() -> T) -> Result<T> {
+        let (hold, frame) = self
+            .enter(Patience::unlimited())
+            .await?
+            .ok_or_else(no_miss)?;
+        run(hold, frame, section).await
+    }
+
+    /// Runs the section if the lock is free, and returns `None` without waiting if it is not.
+    ///
+    /// Never waits for the lock, though it may wait for a connection of the pool; if there is none
+    /// within the pool's own limit that is [`Error::PoolExhausted`], never `None`.
+    ///
+    /// # Errors
+    ///
+    /// As [`with`](Self::with), but never [`Error::Deadlock`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`with`](Self::with).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::LockManager;
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// match locks.named("nightly-cleanup").try_with(async || 17).await? {
+    ///     Some(rows) => println!("swept {rows} rows"),
+    ///     None => println!("another replica is at it"),
+    /// }
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn try_with<T>(&self, section: impl AsyncFnOnce() -> T) -> Result<Option<T>> {
+        match self.enter(Patience::none()).await? {
+            Some((hold, frame)) => run(hold, frame, section).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`with`](Self::with), for a caller whose patience ends after `timeout`.
+    ///
+    /// The timeout bounds all that comes before the section: the wait for a connection, for the
+    /// lock, and for a server that has stopped answering, for which one second of grace is added.
+    /// It does not bound the section. Zero means one try. Any duration is allowed; beyond ten
+    /// years there is no limit.
+    ///
+    /// # Errors
+    ///
+    /// As [`with`](Self::with), and [`Error::Timeout`], which names the holders where they can be
+    /// found out.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`with`](Self::with).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use advisory_core::{Error, LockManager};
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// let guard = locks.named("db:migrate").lock().await?;
+    ///
+    /// let late = locks.named("db:migrate").with_timeout(Duration::ZERO, async || ()).await;
+    /// assert!(matches!(late, Err(Error::Timeout { .. })));
+    /// # guard.release().await?;
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn with_timeout<T>(
+        &self,
+        timeout: Duration,
+        section: impl AsyncFnOnce() -> T,
+    ) -> Result<T> {
+        let (hold, frame) = self
+            .enter(Patience::timeout(timeout))
+            .await?
+            .ok_or_else(no_miss)?;
+        run(hold, frame, section).await
+    }
+
+    /// Waits for the lock and returns the proof that it is held.
+    ///
+    /// A guard opens no context: outside a section each guard is an owner of its own. A task that
+    /// holds one and asks for the same key again waits for itself, and a cycle through two of them
+    /// is seen by nobody; such waits end by a timeout only. Sections do not have that problem.
+    ///
+    /// # Errors
+    ///
+    /// As [`with`](Self::with), but never [`Error::Lost`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`with`](Self::with).
+    ///
+    /// # Examples
+    ///
+    /// See [`LockGuard`].
+    pub async fn lock(&self) -> Result<LockGuard> {
+        self.acquire(Patience::unlimited())
+            .await?
+            .ok_or_else(no_miss)
+    }
+
+    /// Takes the lock if it is free; `None` if it is not.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_with`](Self::try_with), but never [`Error::Lost`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`with`](Self::with).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::LockManager;
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// let first = locks.named("imports:run").try_lock().await?;
+    /// let second = locks.named("imports:run").try_lock().await?;
+    /// assert!(first.is_some() && second.is_none());
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn try_lock(&self) -> Result<Option<LockGuard>> {
+        self.acquire(Patience::none()).await
+    }
+
+    /// As [`lock`](Self::lock), for a caller whose patience ends after `timeout`; see
+    /// [`with_timeout`](Self::with_timeout) for what that bounds.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_timeout`](Self::with_timeout), but never [`Error::Lost`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`with`](Self::with).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use advisory_core::LockManager;
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// let guard = locks.named("db:migrate").lock_timeout(Duration::from_secs(30)).await?;
+    /// guard.release().await?;
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn lock_timeout(&self, timeout: Duration) -> Result<LockGuard> {
+        self.acquire(Patience::timeout(timeout))
+            .await?
+            .ok_or_else(no_miss)
+    }
+
+    /// Acquires for a guard, which belongs to the frame around it if there is one.
+    async fn acquire(&self, patience: Patience) -> Result<Option<LockGuard>> {
+        let hold = match Frame::current(self.shared.id) {
+            Some((frame, owner)) => owner.acquire(self.claim, &frame, patience).await?,
+            None => self.acquire_alone(patience).await?.map(|(hold, _)| hold),
+        };
+        Ok(hold.map(LockGuard::new))
+    }
+
+    /// Acquires for a section, which opens a frame that the lock belongs to.
+    async fn enter(&self, patience: Patience) -> Result<Option<(Hold, Arc<Frame>)>> {
+        let Some((_, owner)) = Frame::current(self.shared.id) else {
+            return self.acquire_alone(patience).await;
+        };
+        let frame = Frame::open(self.shared.id, &owner);
+        let hold = owner.acquire(self.claim, &frame, patience).await?;
+        Ok(hold.map(|hold| (hold, frame)))
+    }
+
+    /// Acquires on a session of its own, in a frame of its own.
+    async fn acquire_alone(&self, patience: Patience) -> Result<Option<(Hold, Arc<Frame>)>> {
+        let owner = Owner::open(&self.shared, patience).await?;
+        let frame = Frame::open(self.shared.id, &owner);
+        match owner.acquire(self.claim, &frame, patience).await {
+            Ok(Some(hold)) => Ok(Some((hold, frame))),
+            Ok(None) => {
+                Owner::leave(owner).await;
+                Ok(None)
+            }
+            Err(error) => {
+                // A statement that has not been answered leaves nothing to go back to the pool.
+                if !error.is_unanswered() {
+                    Owner::leave(owner).await;
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+/// Runs a section with its lock held, in its frame.
+async fn run<T>(hold: Hold, frame: Arc<Frame>, section: impl AsyncFnOnce() -> T) -> Result<T> {
+    // The call itself, too, is made inside the frame: a plain closure may do its work there.
+    let value = frame.run(async { section().await }).await;
+    hold.release().await.map_err(Error::after_section)?;
+    Ok(value)
+}
+
+/// A wait ends with the lock or with an error. Should a backend ever say otherwise, that is its
+/// fault, and an error, not a panic.
+fn no_miss() -> Error {
+    Error::backend("the wait ended with neither a lock nor an error")
+}

@@ -1,0 +1,200 @@
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use event_listener::{Event, listener};
+
+use crate::{
+    Error, Lock, LockBackend, LockKey, Namespace, Result,
+    context::{Frame, ManagerId},
+    key::KeySpace,
+};
+
+/// Hands out the locks of one backend.
+///
+/// Make one per backend and keep it: cloning is cheap, and all clones, and everything made from
+/// them, are one manager. The backend's type is erased, so code that takes a manager does not care
+/// which database driver there is, or whether there is one.
+///
+/// A manager starts no task and no thread, and opens no connection before the first lock is asked
+/// for.
+///
+/// # Dropping
+///
+/// Dropping the last handle without [`close`](Self::close) does not block. Guards and sections
+/// that live on stay valid; a pool that the backend owns is freed with the last of them.
+///
+/// # Examples
+///
+/// ```
+/// # use advisory_core::LockManager;
+/// # use advisory_backend_memory::MemoryBackend;
+/// # futures::executor::block_on(async {
+/// let locks = LockManager::new(MemoryBackend::new());
+///
+/// let guard = locks.named("imports:run").try_lock().await?.expect("nobody else is there");
+/// assert!(locks.named("imports:run").try_lock().await?.is_none());
+/// guard.release().await?;
+///
+/// locks.close().await?;
+/// # Ok::<(), advisory_core::Error>(())
+/// # }).unwrap();
+/// ```
+#[derive(Clone, Debug)]
+pub struct LockManager {
+    shared: Arc<Shared>,
+}
+
+impl LockManager {
+    /// A manager of the locks that `backend` gives access to.
+    #[must_use]
+    pub fn new(backend: impl LockBackend) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                id: ManagerId::next(),
+                backend: Box::new(backend),
+                lifecycle: Mutex::default(),
+                vacated: Event::new(),
+            }),
+        }
+    }
+
+    /// The lock called `name`. Nothing happens until it is used.
+    ///
+    /// The name becomes a 64-bit key by [`derive_key`](crate::derive_key). Any text will do; a
+    /// name that says what is protected (`search:index`) helps whoever finds it in a log.
+    #[must_use]
+    pub fn named(&self, name: impl AsRef<str>) -> Lock {
+        Lock::new(Arc::clone(&self.shared), KeySpace::ROOT.key(name.as_ref()))
+    }
+
+    /// The lock with this raw key, for meeting code that computes its keys in another way.
+    ///
+    /// Raw keys exist on the manager only, not in namespaces.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::{LockKey, LockManager};
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// let locks = LockManager::new(MemoryBackend::new());
+    ///
+    /// assert_eq!(locks.keyed(42_i64).key(), LockKey::BigInt(42));
+    /// assert_eq!(locks.keyed((7, 1)).key(), LockKey::Pair(7, 1));
+    /// ```
+    #[must_use]
+    pub fn keyed(&self, key: impl Into<LockKey>) -> Lock {
+        Lock::new(Arc::clone(&self.shared), key.into())
+    }
+
+    /// A derived key space, in which the same names make other locks.
+    #[must_use]
+    pub fn namespace(&self, namespace: impl AsRef<str>) -> Namespace {
+        Namespace::new(
+            Arc::clone(&self.shared),
+            KeySpace::ROOT.enter(namespace.as_ref()),
+        )
+    }
+
+    /// Refuses new work, waits for all that is under way, and closes what the backend owns.
+    ///
+    /// From the first poll on, every new top-level acquisition, on any clone and anything made
+    /// from one, fails with [`Error::Closed`]. Sections that are running go on, nested
+    /// acquisitions inside them included. `close` waits for them, for waiters and for guards
+    /// without limit, so a guard that somebody forgot blocks it.
+    ///
+    /// A pool that was handed to the backend stays open. Closing twice is fine.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::CloseInsideLock`] inside a section of this manager, for which it would wait
+    ///   forever; the manager stays usable.
+    /// - [`Error::Backend`] if the backend reports that something could not be closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped the manager stays closed for new work; call `close` again to wait
+    /// for the rest.
+    pub async fn close(&self) -> Result<()> {
+        if Frame::current(self.shared.id).is_some() {
+            return Err(Error::CloseInsideLock);
+        }
+        self.shared.lifecycle().closed = true;
+        self.shared.vacated().await;
+        self.shared.backend.close().await
+    }
+}
+
+/// What all handles of one manager share.
+pub(crate) struct Shared {
+    pub(crate) id: ManagerId,
+    pub(crate) backend: Box<dyn LockBackend>,
+    lifecycle: Mutex<Lifecycle>,
+    /// Notified when the last admission ends.
+    vacated: Event,
+}
+
+#[derive(Debug, Default)]
+struct Lifecycle {
+    closed: bool,
+    /// Top-level acquisitions that are under way or hold a session.
+    admitted: usize,
+}
+
+impl Shared {
+    /// Lets a top-level acquisition in.
+    pub(crate) fn admit(self: &Arc<Self>) -> Result<Admission> {
+        let mut lifecycle = self.lifecycle();
+        if lifecycle.closed {
+            return Err(Error::Closed);
+        }
+        lifecycle.admitted += 1;
+        Ok(Admission {
+            shared: Arc::clone(self),
+        })
+    }
+
+    async fn vacated(&self) {
+        loop {
+            listener!(self.vacated => vacated);
+            if self.lifecycle().admitted == 0 {
+                return;
+            }
+            vacated.await;
+        }
+    }
+
+    fn lifecycle(&self) -> MutexGuard<'_, Lifecycle> {
+        // Both fields are valid at any time, so a panic elsewhere has left nothing half-done.
+        self.lifecycle
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("id", &self.id)
+            .field("backend", &self.backend)
+            .field("lifecycle", &self.lifecycle)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Counts for `close` as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        let mut lifecycle = self.shared.lifecycle();
+        lifecycle.admitted -= 1;
+        if lifecycle.admitted == 0 {
+            self.shared.vacated.notify(usize::MAX);
+        }
+    }
+}

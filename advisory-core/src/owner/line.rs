@@ -1,0 +1,340 @@
+use std::{
+    fmt,
+    future::poll_fn,
+    mem,
+    ops::{Deref, DerefMut},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll, Waker, ready},
+};
+
+use async_lock::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
+use futures::future::BoxFuture;
+
+use crate::{
+    Cause, Error, Holder, LockKey, Result,
+    spi::{Claim, LockSession, Request, Turn, Waited},
+};
+
+/// The way to a session: one call at a time, in the order of arrival.
+///
+/// A call that was begun belongs to the line, not to its caller. If the caller goes away in the
+/// middle, whoever comes next polls the call to its end first, and a claim that was granted to
+/// nobody is unlocked. So a cancelled call never costs the session, nor what else it holds.
+#[derive(Debug)]
+pub(super) struct Line {
+    seat: AsyncMutex<Seat>,
+    /// How many wait for the seat.
+    queue: AtomicUsize,
+    /// Claims that nobody holds any more, to be unlocked by whoever has the seat.
+    debts: Mutex<Vec<Claim>>,
+}
+
+/// The session, and what it is doing.
+enum Seat {
+    Idle(Box<dyn LockSession>),
+    Busy {
+        call: Call,
+        future: BoxFuture<'static, (Box<dyn LockSession>, Result<Answer>)>,
+    },
+    /// The session has ended, for this reason if it is known.
+    Lost(Option<Cause>),
+}
+
+#[derive(Clone, Debug)]
+enum Call {
+    TryLock(Claim),
+    Wait(Claim, Turn),
+    Unlock(Claim),
+    Pay(Vec<Claim>),
+    Holders(LockKey),
+}
+
+enum Answer {
+    Done(Vec<bool>),
+    Waited(Waited),
+    Holders(Vec<Holder>),
+}
+
+impl Line {
+    pub(super) fn new(session: Box<dyn LockSession>) -> Self {
+        Self {
+            seat: AsyncMutex::new(Seat::Idle(session)),
+            queue: AtomicUsize::new(0),
+            debts: Mutex::default(),
+        }
+    }
+
+    pub(super) async fn try_lock(&self, claim: Claim) -> Result<bool> {
+        let answer = self.call(Call::TryLock(claim)).await?;
+        Ok(matches!(answer, Answer::Done(done) if done == [true]))
+    }
+
+    pub(super) async fn wait(&self, claim: Claim, turn: Turn) -> Result<Waited> {
+        match self.call(Call::Wait(claim, turn)).await? {
+            Answer::Waited(waited) => Ok(waited),
+            Answer::Done(_) | Answer::Holders(_) => Err(no_answer()),
+        }
+    }
+
+    /// Unlocks a claim. If the future is dropped before the call was begun, the unlock becomes a
+    /// debt; after that the call is the line's.
+    pub(super) async fn unlock(&self, claim: Claim) -> Result<()> {
+        let debt = Debt { line: self, claim };
+        let mut seat = self.settled().await?;
+        mem::forget(debt);
+        seat.begin(Call::Unlock(claim));
+        let answer = poll_fn(|cx| seat.poll(cx)).await;
+        match (&*seat, answer) {
+            (Seat::Lost(_), _) => Err(seat.lost()),
+            (_, answer) => answer.map(drop),
+        }
+    }
+
+    pub(super) async fn holders(&self, key: LockKey) -> Result<Vec<Holder>> {
+        match self.call(Call::Holders(key)).await? {
+            Answer::Holders(holders) => Ok(holders),
+            Answer::Done(_) | Answer::Waited(_) => Err(no_answer()),
+        }
+    }
+
+    /// Fails if the session is known to be gone. Nothing is asked.
+    pub(super) fn check(&self) -> Result<()> {
+        match self.seat.try_lock().as_deref() {
+            Some(seat @ Seat::Lost(_)) => Err(seat.lost()),
+            Some(Seat::Idle(session)) if session.is_lost() => Err(Error::lost(None)),
+            // In use: whoever uses it will find out.
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Leaves an unlock to whoever uses the session next, and sends it now if nobody does. Needs
+    /// no runtime.
+    pub(super) fn owe(&self, claim: Claim) {
+        self.debts().push(claim);
+        self.nudge();
+    }
+
+    /// Whether somebody waits for the session.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.queue.load(Ordering::Relaxed) > 0 || !self.debts().is_empty()
+    }
+
+    /// Ends what is under way, and gives the session back to its pool.
+    pub(super) async fn recycle(self) {
+        let Ok(mut seat) = self.settled().await else {
+            return;
+        };
+        if let Seat::Idle(session) = mem::replace(&mut *seat, Seat::Lost(None)) {
+            session.recycle().await;
+        }
+    }
+
+    async fn call(&self, call: Call) -> Result<Answer> {
+        let mut seat = self.settled().await?;
+        seat.begin(call);
+        poll_fn(|cx| seat.poll(cx)).await
+    }
+
+    /// The seat, with the session idle and all debts paid.
+    async fn settled(&self) -> Result<Seated<'_>> {
+        let mut seat = {
+            let _queueing = Queueing::new(&self.queue);
+            Seated {
+                seat: self.seat.lock().await,
+                _leaving: Leaving(self),
+            }
+        };
+        poll_fn(|cx| self.settle(&mut seat, cx)).await;
+        match &*seat {
+            Seat::Lost(_) => Err(seat.lost()),
+            _ => Ok(seat),
+        }
+    }
+
+    /// Polls what others have left behind to its end, and pays the debts.
+    fn settle(&self, seat: &mut Seat, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if let Seat::Busy { call, .. } = &*seat {
+                let call = call.clone();
+                let granted = match ready!(seat.poll(cx)) {
+                    Ok(Answer::Done(done)) => done == [true],
+                    Ok(Answer::Waited(waited)) => waited == Waited::Granted,
+                    Ok(Answer::Holders(_)) | Err(_) => false,
+                };
+                if let (Call::TryLock(claim) | Call::Wait(claim, _), true) = (call, granted) {
+                    self.debts().push(claim);
+                }
+            }
+            let debts = mem::take(&mut *self.debts());
+            if debts.is_empty() || matches!(seat, Seat::Lost(_)) {
+                return Poll::Ready(());
+            }
+            seat.begin(Call::Pay(debts));
+        }
+    }
+
+    /// Begins to pay debts if nobody has the seat; whoever has it pays when leaving.
+    fn nudge(&self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        while !self.debts().is_empty() {
+            // Not a `Seated`, whose drop comes here.
+            let Some(mut seat) = self.seat.try_lock() else {
+                return;
+            };
+            if self.settle(&mut seat, &mut cx).is_pending() {
+                return;
+            }
+        }
+    }
+
+    fn debts(&self) -> std::sync::MutexGuard<'_, Vec<Claim>> {
+        // A list of claims is whole at any time.
+        self.debts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Seat {
+    /// Begins a call on the idle session. Its future owns the session until it ends.
+    fn begin(&mut self, call: Call) {
+        let idle = mem::replace(self, Self::Lost(None));
+        let Self::Idle(session) = idle else {
+            *self = idle;
+            return;
+        };
+        let future = Box::pin(perform(session, call.clone()));
+        *self = Self::Busy { call, future };
+    }
+
+    /// Polls the call under way.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<Answer>> {
+        // Out of its place while it is polled, so that a backend that panics loses the session
+        // and is never polled again.
+        let busy = mem::replace(self, Self::Lost(None));
+        let Self::Busy { call, mut future } = busy else {
+            *self = busy;
+            return Poll::Ready(Err(self.lost()));
+        };
+        let Poll::Ready((session, answer)) = future.as_mut().poll(cx) else {
+            *self = Self::Busy { call, future };
+            return Poll::Pending;
+        };
+        *self = match &answer {
+            Err(error) if session.is_lost() => Self::Lost(Some(error.cause())),
+            // What the server does not know we hold, it may have given to others.
+            Ok(Answer::Done(done)) if call.unlocks() && done.contains(&false) => Self::Lost(None),
+            _ => Self::Idle(session),
+        };
+        Poll::Ready(answer)
+    }
+
+    fn lost(&self) -> Error {
+        match self {
+            Self::Lost(cause) => Error::lost(cause.clone()),
+            _ => Error::lost(None),
+        }
+    }
+}
+
+impl Call {
+    fn unlocks(&self) -> bool {
+        matches!(self, Self::Unlock(_) | Self::Pay(_))
+    }
+}
+
+async fn perform(
+    mut session: Box<dyn LockSession>,
+    call: Call,
+) -> (Box<dyn LockSession>, Result<Answer>) {
+    let answer = match call {
+        Call::TryLock(claim) => session
+            .submit(&[Request::TryLock(claim)])
+            .await
+            .map(Answer::Done),
+        Call::Unlock(claim) => session
+            .submit(&[Request::Unlock(claim)])
+            .await
+            .map(Answer::Done),
+        Call::Pay(claims) => {
+            let batch: Vec<_> = claims.into_iter().map(Request::Unlock).collect();
+            session.submit(&batch).await.map(Answer::Done)
+        }
+        Call::Wait(claim, turn) => session.wait(claim, turn).await.map(Answer::Waited),
+        Call::Holders(key) => session.holders(key).await.map(Answer::Holders),
+    };
+    (session, answer)
+}
+
+fn no_answer() -> Error {
+    Error::backend("the session answered another question than the one asked")
+}
+
+impl fmt::Debug for Seat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Idle(session) => f.debug_tuple("Idle").field(session).finish(),
+            Self::Busy { call, .. } => f.debug_tuple("Busy").field(call).finish(),
+            Self::Lost(cause) => f.debug_tuple("Lost").field(cause).finish(),
+        }
+    }
+}
+
+/// Has the seat, and pays on leaving what came to be owed meanwhile.
+struct Seated<'a> {
+    // In this order: the seat is free again before the debts are looked at, so that a debt is seen
+    // either here or by whoever incurred it.
+    seat: AsyncMutexGuard<'a, Seat>,
+    _leaving: Leaving<'a>,
+}
+
+impl Deref for Seated<'_> {
+    type Target = Seat;
+
+    fn deref(&self) -> &Seat {
+        &self.seat
+    }
+}
+
+impl DerefMut for Seated<'_> {
+    fn deref_mut(&mut self) -> &mut Seat {
+        &mut self.seat
+    }
+}
+
+struct Leaving<'a>(&'a Line);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.nudge();
+    }
+}
+
+/// Counts among those who wait for the seat.
+struct Queueing<'a>(&'a AtomicUsize);
+
+impl<'a> Queueing<'a> {
+    fn new(queue: &'a AtomicUsize) -> Self {
+        queue.fetch_add(1, Ordering::Relaxed);
+        Self(queue)
+    }
+}
+
+impl Drop for Queueing<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// An unlock that has not been begun; dropping it leaves it to others.
+struct Debt<'a> {
+    line: &'a Line,
+    claim: Claim,
+}
+
+impl Drop for Debt<'_> {
+    fn drop(&mut self) {
+        self.line.owe(self.claim);
+    }
+}

@@ -1,0 +1,203 @@
+//! An owner of locks: one session, what is held on it, and by whom.
+
+mod hold;
+mod line;
+mod table;
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use event_listener::Event;
+use futures::future::{Either, select};
+use futures_timer::Delay;
+
+pub(crate) use self::hold::Hold;
+use self::{
+    line::Line,
+    table::{EntryId, Table, Verdict},
+};
+use crate::{
+    Error, Result, Stage,
+    context::Frame,
+    manager::{Admission, Shared},
+    patience::Patience,
+    spi::{Claim, Turn, Waited},
+};
+
+/// A session and the table of what it holds.
+///
+/// Everything that lives on the session keeps an `Arc` of its owner: holds, and acquisitions under
+/// way. Whoever leaves last, by [`leave`](Self::leave), sends the session back to its pool; if the
+/// last `Arc` is dropped in any other way, the session is dropped with it, and the server frees
+/// whatever it had.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    line: Line,
+    table: Mutex<Table>,
+    /// Notified whenever the table changes.
+    changed: Event,
+    /// After the line, so that a manager that waits to close sees the session gone.
+    _admission: Admission,
+}
+
+impl Owner {
+    /// Opens a session for a top-level acquisition.
+    pub(crate) async fn open(shared: &Arc<Shared>, patience: Patience) -> Result<Arc<Self>> {
+        let admission = shared.admit()?;
+        let session = patience.bound_checkout(shared.backend.open()).await?;
+        Ok(Arc::new(Self {
+            line: Line::new(session),
+            table: Mutex::default(),
+            changed: Event::new(),
+            _admission: admission,
+        }))
+    }
+
+    /// Gives the session back to its pool if nobody else lives on it.
+    pub(crate) async fn leave(owner: Arc<Self>) {
+        if let Some(owner) = Arc::into_inner(owner) {
+            owner.line.recycle().await;
+        }
+    }
+
+    /// Takes a claim for a frame; `None` if there was no patience, and it is held.
+    pub(crate) async fn acquire(
+        self: &Arc<Self>,
+        claim: Claim,
+        frame: &Arc<Frame>,
+        patience: Patience,
+    ) -> Result<Option<Hold>> {
+        loop {
+            // Listening begins before the look at the table, so that no change is missed.
+            let changed = self.changed.listen();
+            let verdict = self.table().request(claim, frame);
+            let patience_left = match verdict {
+                Verdict::Held(entry) => return Ok(Some(self.hold(claim, entry))),
+                Verdict::Ask(entry) => {
+                    let request = Pending { owner: self, entry };
+                    let granted = patience.bound_answer(self.ask(claim, patience)).await?;
+                    return Ok(granted.then(|| self.hold(claim, request.granted())));
+                }
+                Verdict::Undecided => patience.remaining().filter(|_| !patience.is_none()),
+                Verdict::Blocked if patience.is_none() => return Ok(None),
+                Verdict::Blocked => patience.remaining(),
+            };
+            let _waiting = match verdict {
+                Verdict::Blocked => Some(LocalWait::begin(self, claim, frame)?),
+                _ => None,
+            };
+            match patience_left {
+                None => changed.await,
+                Some(left) if left.is_zero() => return Err(patience.timed_out(Stage::Lock)),
+                Some(left) => match select(changed, Delay::new(left)).await {
+                    Either::Left(_) | Either::Right(_) => {}
+                },
+            }
+        }
+    }
+
+    /// Asks the server for a claim that nothing in the table speaks against.
+    async fn ask(&self, claim: Claim, patience: Patience) -> Result<bool> {
+        if self.line.try_lock(claim).await? {
+            return Ok(true);
+        }
+        if patience.is_none() {
+            return Ok(false);
+        }
+        let mut turn = Turn::first(None);
+        let mut deadlocked = false;
+        loop {
+            turn.patience = patience.remaining();
+            if turn.patience == Some(Duration::ZERO) {
+                return Err(self.timed_out(claim, patience).await);
+            }
+            turn.waited = patience.waited();
+            turn.holding = self.table().holds_anything();
+            turn.wanted = self.line.is_wanted();
+            match self.line.wait(claim, turn).await {
+                Ok(Waited::Granted) => return Ok(true),
+                Ok(Waited::TurnOver { behind_readers }) => {
+                    turn.behind_readers = if behind_readers {
+                        turn.behind_readers.saturating_add(1)
+                    } else {
+                        0
+                    };
+                }
+                // An unlock that somebody left to be sent may be all that the cycle was made of;
+                // it is sent before the next turn.
+                Err(Error::Deadlock { .. }) if !deadlocked => deadlocked = true,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The error of a wait that has lasted too long, with the names of those who hold the lock.
+    async fn timed_out(&self, claim: Claim, patience: Patience) -> Error {
+        let mut error = patience.timed_out(Stage::Lock);
+        if let Error::Timeout { holders, .. } = &mut error {
+            // Not to know them is no reason for another error.
+            *holders = self.line.holders(claim.key).await.unwrap_or_default();
+        }
+        error
+    }
+
+    fn hold(self: &Arc<Self>, claim: Claim, entry: EntryId) -> Hold {
+        Hold::new(Arc::clone(self), claim, entry)
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // Each of the table's methods leaves it whole, and none calls foreign code.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that has been put to the server. Unless it is granted, the drop takes it out of the
+/// table; what the server may still answer is then the line's to undo.
+struct Pending<'a> {
+    owner: &'a Owner,
+    entry: EntryId,
+}
+
+impl Pending<'_> {
+    fn granted(self) -> EntryId {
+        self.owner.table().grant(self.entry);
+        self.owner.changed.notify(usize::MAX);
+        let entry = self.entry;
+        std::mem::forget(self);
+        entry
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        self.owner.table().remove(self.entry);
+        self.owner.changed.notify(usize::MAX);
+    }
+}
+
+/// A wait for a sibling frame of the same owner, which the server cannot see.
+struct LocalWait<'a> {
+    owner: &'a Owner,
+    frame: &'a Arc<Frame>,
+}
+
+impl<'a> LocalWait<'a> {
+    fn begin(owner: &'a Owner, claim: Claim, frame: &'a Arc<Frame>) -> Result<Self> {
+        if owner.table().begin_wait(claim, frame) {
+            Ok(Self { owner, frame })
+        } else {
+            Err(Error::deadlock(Some(format!(
+                "sections inside one owner wait for each other, one of them for {}",
+                claim.key
+            ))))
+        }
+    }
+}
+
+impl Drop for LocalWait<'_> {
+    fn drop(&mut self) {
+        self.owner.table().end_wait(self.frame);
+    }
+}

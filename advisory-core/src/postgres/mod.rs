@@ -1,0 +1,3 @@
+//! What every PostgreSQL backend has in common, over a small driver trait.
+mod driver;
+pub use driver::{Connection, DriverError, Param, Pool, Row, Value};

@@ -1,0 +1,53 @@
+use std::time::Duration;
+
+/// What a session may know when it chooses how long to wait in one go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Turn {
+    /// How much longer the caller is willing to wait; `None` is without limit.
+    pub patience: Option<Duration>,
+    /// How long the caller has waited for this claim so far.
+    pub waited: Duration,
+    /// Whether the session holds other claims. Only then can its wait be part of a deadlock.
+    pub holding: bool,
+    /// Whether somebody else wants to use the session, and so wants this turn to be short.
+    pub wanted: bool,
+    /// How many turns in a row, up to this one, ended behind shared holders only; see
+    /// [`Waited::TurnOver`].
+    pub behind_readers: u32,
+}
+
+impl Turn {
+    /// The first turn of a wait that is willing to take `patience`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use advisory_core::spi::Turn;
+    ///
+    /// let turn = Turn::first(Some(Duration::from_secs(3)));
+    /// assert_eq!(turn.waited, Duration::ZERO);
+    /// ```
+    #[must_use]
+    pub fn first(patience: Option<Duration>) -> Self {
+        Self {
+            patience,
+            ..Self::default()
+        }
+    }
+}
+
+/// How a turn of waiting ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    /// The claim is held.
+    Granted,
+    /// Not this time: the claim is not held, and nothing is left waiting on the server.
+    TurnOver {
+        /// Whether shared holders only stood in the way. Each turn's end lets queued readers in,
+        /// so a writer behind them needs longer turns to get its own.
+        behind_readers: bool,
+    },
+}
