@@ -6,6 +6,7 @@
 use std::{
     cell::RefCell,
     future::Future,
+    iter,
     pin::Pin,
     sync::{
         Arc, Weak,
@@ -32,7 +33,10 @@ pub(crate) struct Frame {
     /// The owner that nested calls use. Weak: a frame that was leaked with its future must not
     /// keep a session alive.
     owner: Weak<Owner>,
-    /// The frame in which this one was opened, of whatever manager.
+    /// The frame of the same owner that this one is part of: what it holds, this one re-enters.
+    parent: Option<Arc<Self>>,
+    /// The frame around the code that opened this one, of whatever manager: the context to fall
+    /// back to.
     enclosing: Option<Arc<Self>>,
     /// Set when the section is over; calls that are still made from within it (by a future that
     /// was leaked) fall back to the enclosing frame.
@@ -59,12 +63,17 @@ fn next_id() -> u64 {
 }
 
 impl Frame {
-    /// A frame inside whatever encloses the calling code.
-    pub(crate) fn open(manager: ManagerId, owner: &Arc<Owner>) -> Arc<Self> {
+    /// A frame of this owner, part of `parent` if that is given.
+    pub(crate) fn open(
+        manager: ManagerId,
+        owner: Weak<Owner>,
+        parent: Option<Arc<Self>>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             id: FrameId(next_id()),
             manager,
-            owner: Arc::downgrade(owner),
+            owner,
+            parent,
             enclosing: INNERMOST.with_borrow(Clone::clone),
             ended: AtomicBool::new(false),
         })
@@ -72,11 +81,18 @@ impl Frame {
 
     /// The innermost running frame of this manager around the calling code, and its owner.
     pub(crate) fn current(manager: ManagerId) -> Option<(Arc<Self>, Arc<Owner>)> {
+        Self::innermost(|frame| frame.manager == manager)
+    }
+
+    /// The innermost running frame of any manager around the calling code, and its owner.
+    pub(crate) fn current_of_any() -> Option<(Arc<Self>, Arc<Owner>)> {
+        Self::innermost(|_| true)
+    }
+
+    fn innermost(accept: impl Fn(&Self) -> bool) -> Option<(Arc<Self>, Arc<Owner>)> {
         INNERMOST.with_borrow(|innermost| {
-            let innermost = innermost.as_ref()?;
-            innermost
-                .lineage()
-                .filter(|frame| frame.manager == manager && !frame.ended.load(Ordering::Acquire))
+            iter::successors(innermost.as_ref(), |frame| frame.enclosing.as_ref())
+                .filter(|frame| accept(frame) && !frame.ended.load(Ordering::Acquire))
                 .find_map(|frame| Some((Arc::clone(frame), frame.owner.upgrade()?)))
         })
     }
@@ -85,14 +101,13 @@ impl Frame {
         self.id
     }
 
-    /// Whether `other` is this frame or encloses it.
-    pub(crate) fn is_within(self: &Arc<Self>, other: FrameId) -> bool {
-        self.lineage().any(|frame| frame.id == other)
+    pub(crate) fn manager(&self) -> ManagerId {
+        self.manager
     }
 
-    /// This frame and all that enclose it, innermost first.
-    fn lineage(self: &Arc<Self>) -> impl Iterator<Item = &Arc<Self>> {
-        std::iter::successors(Some(self), |frame| frame.enclosing.as_ref())
+    /// Whether `other` is this frame or one that it is part of.
+    pub(crate) fn is_within(&self, other: FrameId) -> bool {
+        iter::successors(Some(self), |frame| frame.parent.as_deref()).any(|frame| frame.id == other)
     }
 
     /// Runs a future inside this frame, and ends the frame with it.
@@ -129,8 +144,15 @@ impl<F: Future> Future for InFrame<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> task::Poll<F::Output> {
         let this = self.project();
-        let _entered = Entered::new(Arc::clone(&this.frame.0));
-        this.future.poll(cx)
+        let frame = &this.frame.0;
+        let _entered = Entered::new(Arc::clone(frame));
+        let poll = this.future.poll(cx);
+        if poll.is_pending()
+            && let Some(owner) = frame.owner.upgrade()
+        {
+            owner.tend(cx);
+        }
+        poll
     }
 }
 

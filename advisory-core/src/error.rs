@@ -14,7 +14,7 @@ pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 ///
 /// That somebody else has the lock is no error: `try_lock` and `try_with` return an `Option`. The
 /// variants keep apart what calls for different reactions: the caller's mistake
-/// ([`CloseInsideLock`](Self::CloseInsideLock)), a lock that stayed busy
+/// ([`CloseInsideLock`](Self::CloseInsideLock), [`ForeignLock`](Self::ForeignLock)), a lock that stayed busy
 /// ([`Timeout`](Self::Timeout), [`Deadlock`](Self::Deadlock)), a server or a set-up on which locks
 /// would not exclude anybody ([`NotPrimary`](Self::NotPrimary),
 /// [`SessionNotPinned`](Self::SessionNotPinned), [`Unsupported`](Self::Unsupported)), resources
@@ -65,6 +65,10 @@ pub enum Error {
     /// Nothing has been closed.
     #[error("a lock manager cannot be closed inside one of its own locks")]
     CloseInsideLock,
+
+    /// A lock was to be taken on a session of another manager.
+    #[error("the lock belongs to another manager than the session")]
+    ForeignLock,
 
     /// The connection does not keep one server session: locks would leak, and two clients could
     /// hold the same one.
@@ -150,6 +154,24 @@ impl Error {
         Self::Lost { section, cause }
     }
 
+    /// A wait ends with the lock or with an error. Should a backend ever say otherwise, that is
+    /// its fault, and an error, not a panic.
+    pub(crate) fn no_miss() -> Self {
+        Self::backend("the wait ended with neither a lock nor an error")
+    }
+
+    /// The same timeout, with the names of those who were in the way.
+    pub(crate) fn held_by(self, holders: Vec<Holder>) -> Self {
+        match self {
+            Self::Timeout { waited, stage, .. } => Self::Timeout {
+                waited,
+                stage,
+                holders,
+            },
+            error => error,
+        }
+    }
+
     /// What ended a session, for those who held locks on it.
     pub(crate) fn cause(&self) -> Cause {
         match self {
@@ -189,6 +211,8 @@ pub enum Stage {
     Lock,
     /// An answer of the server, which had not come after a grace period either.
     Server,
+    /// The release of all locks of a manager that is to be closed.
+    Close,
 }
 
 impl fmt::Display for Stage {
@@ -197,6 +221,7 @@ impl fmt::Display for Stage {
             Self::Connection => "a connection",
             Self::Lock => "the lock",
             Self::Server => "the server, which stopped answering",
+            Self::Close => "the last lock to be released",
         })
     }
 }

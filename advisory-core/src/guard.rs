@@ -38,6 +38,13 @@ impl LockGuard {
         self.hold.claim().mode
     }
 
+    /// Whether the lock is known to be lost. No I/O: it reports what the last statement on its
+    /// session has found, or the driver has noticed.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.hold.is_lost()
+    }
+
     /// Frees the lock and gives the connection back to its pool.
     ///
     /// One round trip, in which the server says whether the lock was still there.

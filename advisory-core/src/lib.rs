@@ -10,6 +10,7 @@
 //! - [`Lock`] is a value, a key with its options. It runs sections ([`Lock::with`],
 //!   [`Lock::try_with`]) or hands out guards ([`Lock::lock`], [`Lock::try_lock`]).
 //! - [`LockGuard`] is the proof that a lock is held.
+//! - [`Session`] holds many locks on one connection, and makes spawned tasks part of a section.
 //! - [`Error`] is everything that can go wrong.
 //!
 //! # What a backend author implements
@@ -38,6 +39,7 @@ mod error;
 mod guard;
 mod holder;
 mod key;
+mod ledger;
 mod lock;
 mod manager;
 mod mode;
@@ -46,7 +48,9 @@ mod owner;
 mod patience;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod session;
 pub mod spi;
+mod wrap;
 
 pub use error::{Cause, Error, Result, Section, Stage};
 pub use guard::LockGuard;
@@ -56,4 +60,5 @@ pub use lock::Lock;
 pub use manager::LockManager;
 pub use mode::LockMode;
 pub use namespace::Namespace;
-pub use spi::{LockBackend, LockSession};
+pub use session::Session;
+pub use spi::{LockBackend, LockSession, SessionId};

@@ -1,8 +1,8 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::{
-    Error, LockGuard, LockKey, LockMode, Result,
-    context::Frame,
+    Error, Holder, LockGuard, LockKey, LockMode, Result,
+    context::{Frame, ManagerId},
     manager::Shared,
     owner::{Hold, Owner},
     patience::Patience,
@@ -62,6 +62,14 @@ impl Lock {
         self
     }
 
+    pub(crate) fn manager(&self) -> ManagerId {
+        self.shared.id
+    }
+
+    pub(crate) fn claim(&self) -> Claim {
+        self.claim
+    }
+
     /// The key that the server sees.
     #[must_use]
     pub fn key(&self) -> LockKey {
@@ -115,11 +123,8 @@ impl Lock {
     /// # }).unwrap();
     /// ```
     pub async fn with<T>(&self, section: impl AsyncFnOnce() -> T) -> Result<T> {
-        let (hold, frame) = self
-            .enter(Patience::unlimited())
-            .await?
-            .ok_or_else(no_miss)?;
-        run(hold, frame, section).await
+        let (hold, frame) = self.enter_surely(Patience::unlimited()).await?;
+        run(hold, frame, async |_| section().await).await
     }
 
     /// Runs the section if the lock is free, and returns `None` without waiting if it is not.
@@ -151,7 +156,7 @@ impl Lock {
     /// ```
     pub async fn try_with<T>(&self, section: impl AsyncFnOnce() -> T) -> Result<Option<T>> {
         match self.enter(Patience::none()).await? {
-            Some((hold, frame)) => run(hold, frame, section).await.map(Some),
+            Some((hold, frame)) => run(hold, frame, async |_| section().await).await.map(Some),
             None => Ok(None),
         }
     }
@@ -193,18 +198,52 @@ impl Lock {
         timeout: Duration,
         section: impl AsyncFnOnce() -> T,
     ) -> Result<T> {
-        let (hold, frame) = self
-            .enter(Patience::timeout(timeout))
-            .await?
-            .ok_or_else(no_miss)?;
+        let (hold, frame) = self.enter_surely(Patience::timeout(timeout)).await?;
+        run(hold, frame, async |_| section().await).await
+    }
+
+    /// As [`with`](Self::with), with a section that sees the guard of its lock.
+    ///
+    /// # Errors
+    ///
+    /// As [`with`](Self::with).
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`with`](Self::with).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::LockManager;
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// # let shards = [1, 2];
+    /// locks.named("search:index").with_guard(async |guard| {
+    ///     for shard in shards {
+    ///         if guard.is_lost() {
+    ///             break;
+    ///         }
+    ///         // … rebuild it …
+    ///         # let _ = shard;
+    ///     }
+    /// }).await?;
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn with_guard<T>(&self, section: impl AsyncFnOnce(&LockGuard) -> T) -> Result<T> {
+        let (hold, frame) = self.enter_surely(Patience::unlimited()).await?;
         run(hold, frame, section).await
     }
 
     /// Waits for the lock and returns the proof that it is held.
     ///
-    /// A guard opens no context: outside a section each guard is an owner of its own. A task that
-    /// holds one and asks for the same key again waits for itself, and a cycle through two of them
-    /// is seen by nobody; such waits end by a timeout only. Sections do not have that problem.
+    /// A guard opens no context. Inside a section it belongs to the section: it uses its session,
+    /// and the section enters the key again at no cost. Outside of one each guard is an owner of
+    /// its own: a task that holds one and asks for the same key again waits for itself, and a cycle
+    /// through two of them is seen by nobody; such waits end by a timeout only. Take several locks
+    /// on a [`Session`](crate::Session), or in sections, and the server finds the cycle.
     ///
     /// # Errors
     ///
@@ -220,7 +259,7 @@ impl Lock {
     pub async fn lock(&self) -> Result<LockGuard> {
         self.acquire(Patience::unlimited())
             .await?
-            .ok_or_else(no_miss)
+            .ok_or_else(Error::no_miss)
     }
 
     /// Takes the lock if it is free; `None` if it is not.
@@ -277,7 +316,46 @@ impl Lock {
     pub async fn lock_timeout(&self, timeout: Duration) -> Result<LockGuard> {
         self.acquire(Patience::timeout(timeout))
             .await?
-            .ok_or_else(no_miss)
+            .ok_or_else(Error::no_miss)
+    }
+
+    /// Who holds the lock right now, in any mode, as far as this manager's role may see.
+    ///
+    /// For people who want to know what a waiter waits for. Do not base a decision on it: it may
+    /// be out of date before it arrives.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_lock`](Self::try_lock), as far as they concern the connection.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`try_lock`](Self::try_lock).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::LockManager;
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// let guard = locks.named("imports:run").lock().await?;
+    /// for holder in locks.named("imports:run").holders().await? {
+    ///     println!("held by {holder}");
+    ///     assert!(holder.this_process);
+    /// }
+    /// # guard.release().await?;
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn holders(&self) -> Result<Vec<Holder>> {
+        let owner = match Frame::current(self.shared.id) {
+            Some((_, owner)) => owner,
+            None => Owner::open(self.shared.admit()?, Patience::unlimited()).await?,
+        };
+        let holders = owner.holders(self.claim.key).await;
+        Owner::leave(owner).await;
+        holders
     }
 
     /// Acquires for a guard, which belongs to the frame around it if there is one.
@@ -291,18 +369,28 @@ impl Lock {
 
     /// Acquires for a section, which opens a frame that the lock belongs to.
     async fn enter(&self, patience: Patience) -> Result<Option<(Hold, Arc<Frame>)>> {
-        let Some((_, owner)) = Frame::current(self.shared.id) else {
+        let Some((parent, owner)) = Frame::current(self.shared.id) else {
             return self.acquire_alone(patience).await;
         };
-        let frame = Frame::open(self.shared.id, &owner);
+        let frame = Frame::open(self.shared.id, Arc::downgrade(&owner), Some(parent));
         let hold = owner.acquire(self.claim, &frame, patience).await?;
         Ok(hold.map(|hold| (hold, frame)))
     }
 
+    /// As [`enter`](Self::enter), for a caller who is willing to wait.
+    async fn enter_surely(&self, patience: Patience) -> Result<(Hold, Arc<Frame>)> {
+        let entered = self.enter(patience).await?;
+        entered.ok_or_else(Error::no_miss)
+    }
+
     /// Acquires on a session of its own, in a frame of its own.
     async fn acquire_alone(&self, patience: Patience) -> Result<Option<(Hold, Arc<Frame>)>> {
-        let owner = Owner::open(&self.shared, patience).await?;
-        let frame = Frame::open(self.shared.id, &owner);
+        let admission = self.shared.admit()?;
+        if patience.is_none() && self.shared.ledger.conflicts(self.claim, None) {
+            return Ok(None);
+        }
+        let owner = Owner::open(admission, patience).await?;
+        let frame = Frame::open(self.shared.id, Arc::downgrade(&owner), None);
         match owner.acquire(self.claim, &frame, patience).await {
             Ok(Some(hold)) => Ok(Some((hold, frame))),
             Ok(None) => {
@@ -321,15 +409,14 @@ impl Lock {
 }
 
 /// Runs a section with its lock held, in its frame.
-async fn run<T>(hold: Hold, frame: Arc<Frame>, section: impl AsyncFnOnce() -> T) -> Result<T> {
+async fn run<T>(
+    hold: Hold,
+    frame: Arc<Frame>,
+    section: impl AsyncFnOnce(&LockGuard) -> T,
+) -> Result<T> {
+    let guard = LockGuard::new(hold);
     // The call itself, too, is made inside the frame: a plain closure may do its work there.
-    let value = frame.run(async { section().await }).await;
-    hold.release().await.map_err(Error::after_section)?;
+    let value = frame.run(async { section(&guard).await }).await;
+    guard.release().await.map_err(Error::after_section)?;
     Ok(value)
-}
-
-/// A wait ends with the lock or with an error. Should a backend ever say otherwise, that is its
-/// fault, and an error, not a panic.
-fn no_miss() -> Error {
-    Error::backend("the wait ended with neither a lock nor an error")
 }

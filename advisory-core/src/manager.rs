@@ -1,14 +1,18 @@
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use event_listener::{Event, listener};
+use event_listener::Event;
 
 use crate::{
-    Error, Lock, LockBackend, LockKey, Namespace, Result,
+    Error, Lock, LockBackend, LockKey, Namespace, Result, Session, Stage,
     context::{Frame, ManagerId},
     key::KeySpace,
+    ledger::Ledger,
+    owner::Owner,
+    patience::Patience,
 };
 
 /// Hands out the locks of one backend.
@@ -54,6 +58,7 @@ impl LockManager {
             shared: Arc::new(Shared {
                 id: ManagerId::next(),
                 backend: Box::new(backend),
+                ledger: Ledger::default(),
                 lifecycle: Mutex::default(),
                 vacated: Event::new(),
             }),
@@ -97,6 +102,25 @@ impl LockManager {
         )
     }
 
+    /// Opens a session, to take many locks on one connection.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lock::lock`], as far as they concern the connection.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves no connection checked out.
+    ///
+    /// # Examples
+    ///
+    /// See [`Session`].
+    pub async fn session(&self) -> Result<Session> {
+        let owner = Owner::open(self.shared.admit()?, Patience::unlimited()).await?;
+        let frame = Frame::open(self.shared.id, Arc::downgrade(&owner), None);
+        Ok(Session::new(owner, frame))
+    }
+
     /// Refuses new work, waits for all that is under way, and closes what the backend owns.
     ///
     /// From the first poll on, every new top-level acquisition, on any clone and anything made
@@ -117,11 +141,47 @@ impl LockManager {
     /// If the future is dropped the manager stays closed for new work; call `close` again to wait
     /// for the rest.
     pub async fn close(&self) -> Result<()> {
+        self.close_with(Patience::unlimited()).await
+    }
+
+    /// As [`close`](Self::close), for a caller whose patience ends after `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`close`](Self::close), and [`Error::Timeout`], which names what is still held. The
+    /// manager then stays closed for new work, and what is under way goes on.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`close`](Self::close).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use advisory_core::{Error, LockManager};
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// let forgotten = locks.named("imports:run").lock().await?;
+    ///
+    /// let Err(Error::Timeout { holders, .. }) = locks.close_timeout(Duration::ZERO).await else {
+    ///     panic!("there is a guard");
+    /// };
+    /// assert_eq!(holders[0].key, forgotten.key());
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn close_timeout(&self, timeout: Duration) -> Result<()> {
+        self.close_with(Patience::timeout(timeout)).await
+    }
+
+    async fn close_with(&self, patience: Patience) -> Result<()> {
         if Frame::current(self.shared.id).is_some() {
             return Err(Error::CloseInsideLock);
         }
         self.shared.lifecycle().closed = true;
-        self.shared.vacated().await;
+        self.shared.vacated(patience).await?;
         self.shared.backend.close().await
     }
 }
@@ -129,7 +189,8 @@ impl LockManager {
 /// What all handles of one manager share.
 pub(crate) struct Shared {
     pub(crate) id: ManagerId,
-    pub(crate) backend: Box<dyn LockBackend>,
+    backend: Box<dyn LockBackend>,
+    pub(crate) ledger: Ledger,
     lifecycle: Mutex<Lifecycle>,
     /// Notified when the last admission ends.
     vacated: Event,
@@ -155,13 +216,15 @@ impl Shared {
         })
     }
 
-    async fn vacated(&self) {
+    /// Waits until no top-level acquisition is left.
+    async fn vacated(&self, patience: Patience) -> Result<()> {
         loop {
-            listener!(self.vacated => vacated);
+            let vacated = self.vacated.listen();
             if self.lifecycle().admitted == 0 {
-                return;
+                return Ok(());
             }
-            vacated.await;
+            let in_time = patience.bound_local(vacated, Stage::Close).await;
+            in_time.map_err(|error| error.held_by(self.ledger.holders()))?;
         }
     }
 
@@ -178,6 +241,7 @@ impl fmt::Debug for Shared {
         f.debug_struct("Shared")
             .field("id", &self.id)
             .field("backend", &self.backend)
+            .field("ledger", &self.ledger)
             .field("lifecycle", &self.lifecycle)
             .finish_non_exhaustive()
     }
@@ -187,6 +251,16 @@ impl fmt::Debug for Shared {
 #[derive(Debug)]
 pub(crate) struct Admission {
     shared: Arc<Shared>,
+}
+
+impl Admission {
+    pub(crate) fn backend(&self) -> &dyn LockBackend {
+        &*self.shared.backend
+    }
+
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.shared.ledger
+    }
 }
 
 impl Drop for Admission {

@@ -103,6 +103,18 @@ impl Patience {
         }
     }
 
+    /// Bounds a wait for somebody of this process, who needs no grace.
+    pub(crate) async fn bound_local(&self, wait: impl Future, stage: Stage) -> Result<()> {
+        let wait = std::pin::pin!(wait);
+        match self.remaining() {
+            None => drop(wait.await),
+            Some(left) if left.is_zero() => return Err(self.timed_out(stage)),
+            // Whether it was in time is for the caller's next look to find out.
+            Some(left) => drop(select(wait, Delay::new(left)).await),
+        }
+        Ok(())
+    }
+
     async fn bound<T>(
         &self,
         work: impl Future<Output = Result<T>>,

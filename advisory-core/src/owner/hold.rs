@@ -25,13 +25,19 @@ impl Hold {
         self.claim
     }
 
+    pub(crate) fn is_lost(&self) -> bool {
+        self.owner
+            .as_ref()
+            .is_some_and(|owner| owner.check().is_err())
+    }
+
     /// Frees the lock, if this was its last count, and sends the session back to its pool, if
     /// nothing else lives on it.
     pub(crate) async fn release(mut self) -> Result<()> {
         let Some(owner) = self.owner.take() else {
             return Ok(());
         };
-        if owner.forget(self.entry) {
+        if owner.forget(self.claim, self.entry) {
             owner.line.unlock(self.claim).await?;
         } else {
             // Other counts go on. If the session is gone they are lost, and so was this one.
@@ -50,7 +56,7 @@ impl Drop for Hold {
             return;
         };
         // Two that leave at once may both see the other; then both unlock, and the session goes.
-        if owner.forget(self.entry) && Arc::strong_count(&owner) > 1 {
+        if owner.forget(self.claim, self.entry) && Arc::strong_count(&owner) > 1 {
             owner.line.owe(self.claim);
         }
     }
@@ -58,8 +64,11 @@ impl Drop for Hold {
 
 impl Owner {
     /// Takes an entry out of the table; whether the server has to be told.
-    fn forget(&self, entry: EntryId) -> bool {
+    fn forget(&self, claim: Claim, entry: EntryId) -> bool {
         let last = self.table().remove(entry);
+        if last {
+            self.admission.ledger().strike(claim, &self.vitals);
+        }
         self.changed.notify(usize::MAX);
         last
     }

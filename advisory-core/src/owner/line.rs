@@ -4,7 +4,7 @@ use std::{
     mem,
     ops::{Deref, DerefMut},
     sync::{
-        Mutex, PoisonError,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll, Waker, ready},
@@ -13,6 +13,7 @@ use std::{
 use async_lock::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
 use futures::future::BoxFuture;
 
+use super::Vitals;
 use crate::{
     Cause, Error, Holder, LockKey, Result,
     spi::{Claim, LockSession, Request, Turn, Waited},
@@ -30,6 +31,7 @@ pub(super) struct Line {
     queue: AtomicUsize,
     /// Claims that nobody holds any more, to be unlocked by whoever has the seat.
     debts: Mutex<Vec<Claim>>,
+    vitals: Arc<Vitals>,
 }
 
 /// The session, and what it is doing.
@@ -59,17 +61,18 @@ enum Answer {
 }
 
 impl Line {
-    pub(super) fn new(session: Box<dyn LockSession>) -> Self {
+    pub(super) fn new(session: Box<dyn LockSession>, vitals: Arc<Vitals>) -> Self {
+        vitals.hear(session.id());
         Self {
             seat: AsyncMutex::new(Seat::Idle(session)),
             queue: AtomicUsize::new(0),
             debts: Mutex::default(),
+            vitals,
         }
     }
 
     pub(super) async fn try_lock(&self, claim: Claim) -> Result<bool> {
-        let answer = self.call(Call::TryLock(claim)).await?;
-        Ok(matches!(answer, Answer::Done(done) if done == [true]))
+        Ok(self.call(Call::TryLock(claim)).await?.is_yes())
     }
 
     pub(super) async fn wait(&self, claim: Claim, turn: Turn) -> Result<Waited> {
@@ -86,7 +89,7 @@ impl Line {
         let mut seat = self.settled().await?;
         mem::forget(debt);
         seat.begin(Call::Unlock(claim));
-        let answer = poll_fn(|cx| seat.poll(cx)).await;
+        let answer = poll_fn(|cx| self.poll(&mut seat, cx)).await;
         match (&*seat, answer) {
             (Seat::Lost(_), _) => Err(seat.lost()),
             (_, answer) => answer.map(drop),
@@ -102,12 +105,17 @@ impl Line {
 
     /// Fails if the session is known to be gone. Nothing is asked.
     pub(super) fn check(&self) -> Result<()> {
-        match self.seat.try_lock().as_deref() {
-            Some(seat @ Seat::Lost(_)) => Err(seat.lost()),
-            Some(Seat::Idle(session)) if session.is_lost() => Err(Error::lost(None)),
-            // In use: whoever uses it will find out.
-            Some(_) | None => Ok(()),
+        if let Some(seat) = self.seat.try_lock() {
+            match &*seat {
+                Seat::Lost(_) => return Err(seat.lost()),
+                Seat::Idle(session) if session.is_lost() => self.vitals.lose(),
+                Seat::Idle(_) | Seat::Busy { .. } => {}
+            }
         }
+        if self.vitals.is_lost() {
+            return Err(Error::lost(None));
+        }
+        Ok(())
     }
 
     /// Leaves an unlock to whoever uses the session next, and sends it now if nobody does. Needs
@@ -123,7 +131,7 @@ impl Line {
     }
 
     /// Ends what is under way, and gives the session back to its pool.
-    pub(super) async fn recycle(self) {
+    pub(super) async fn end(&self) {
         let Ok(mut seat) = self.settled().await else {
             return;
         };
@@ -135,7 +143,7 @@ impl Line {
     async fn call(&self, call: Call) -> Result<Answer> {
         let mut seat = self.settled().await?;
         seat.begin(call);
-        poll_fn(|cx| seat.poll(cx)).await
+        poll_fn(|cx| self.poll(&mut seat, cx)).await
     }
 
     /// The seat, with the session idle and all debts paid.
@@ -159,11 +167,7 @@ impl Line {
         loop {
             if let Seat::Busy { call, .. } = &*seat {
                 let call = call.clone();
-                let granted = match ready!(seat.poll(cx)) {
-                    Ok(Answer::Done(done)) => done == [true],
-                    Ok(Answer::Waited(waited)) => waited == Waited::Granted,
-                    Ok(Answer::Holders(_)) | Err(_) => false,
-                };
+                let granted = ready!(self.poll(seat, cx)).is_ok_and(|answer| answer.is_yes());
                 if let (Call::TryLock(claim) | Call::Wait(claim, _), true) = (call, granted) {
                     self.debts().push(claim);
                 }
@@ -176,17 +180,39 @@ impl Line {
         }
     }
 
-    /// Begins to pay debts if nobody has the seat; whoever has it pays when leaving.
-    fn nudge(&self) {
-        let mut cx = Context::from_waker(Waker::noop());
-        while !self.debts().is_empty() {
+    /// Polls the call under way, and takes note of how the session does.
+    fn poll(&self, seat: &mut Seat, cx: &mut Context<'_>) -> Poll<Result<Answer>> {
+        let answer = ready!(seat.poll(cx));
+        match seat {
+            Seat::Idle(session) => self.vitals.hear(session.id()),
+            Seat::Lost(_) | Seat::Busy { .. } => self.vitals.lose(),
+        }
+        Poll::Ready(answer)
+    }
+
+    /// Works off what was left behind, as far as that goes without waiting and if nobody has the
+    /// seat: whoever has it does so too. The waker is woken when there is more to do.
+    pub(super) fn tend(&self, cx: &mut Context<'_>) {
+        loop {
             // Not a `Seated`, whose drop comes here.
             let Some(mut seat) = self.seat.try_lock() else {
                 return;
             };
-            if self.settle(&mut seat, &mut cx).is_pending() {
+            if self.settle(&mut seat, cx).is_pending() {
                 return;
             }
+            drop(seat);
+            // A debt that came while the seat was taken has relied on this look.
+            if self.debts().is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// As [`tend`](Self::tend), where there is no task to be woken.
+    fn nudge(&self) {
+        if !self.debts().is_empty() {
+            self.tend(&mut Context::from_waker(Waker::noop()));
         }
     }
 
@@ -234,6 +260,17 @@ impl Seat {
         match self {
             Self::Lost(cause) => Error::lost(cause.clone()),
             _ => Error::lost(None),
+        }
+    }
+}
+
+impl Answer {
+    /// Whether the answer to one request, or to a wait, is yes.
+    fn is_yes(&self) -> bool {
+        match self {
+            Self::Done(done) => *done == [true],
+            Self::Waited(waited) => *waited == Waited::Granted,
+            Self::Holders(_) => false,
         }
     }
 }

@@ -3,25 +3,28 @@
 mod hold;
 mod line;
 mod table;
+mod vitals;
 
 use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    task::Context,
+    time::{Duration, Instant},
 };
 
 use event_listener::Event;
-use futures::future::{Either, select};
-use futures_timer::Delay;
 
-pub(crate) use self::hold::Hold;
+pub(crate) use self::{
+    hold::Hold,
+    vitals::{Vitals, is_ours},
+};
 use self::{
     line::Line,
     table::{EntryId, Table, Verdict},
 };
 use crate::{
-    Error, Result, Stage,
+    Error, Holder, LockKey, Result, Stage,
     context::Frame,
-    manager::{Admission, Shared},
+    manager::Admission,
     patience::Patience,
     spi::{Claim, Turn, Waited},
 };
@@ -38,27 +41,29 @@ pub(crate) struct Owner {
     table: Mutex<Table>,
     /// Notified whenever the table changes.
     changed: Event,
+    vitals: Arc<Vitals>,
     /// After the line, so that a manager that waits to close sees the session gone.
-    _admission: Admission,
+    admission: Admission,
 }
 
 impl Owner {
     /// Opens a session for a top-level acquisition.
-    pub(crate) async fn open(shared: &Arc<Shared>, patience: Patience) -> Result<Arc<Self>> {
-        let admission = shared.admit()?;
-        let session = patience.bound_checkout(shared.backend.open()).await?;
+    pub(crate) async fn open(admission: Admission, patience: Patience) -> Result<Arc<Self>> {
+        let session = patience.bound_checkout(admission.backend().open()).await?;
+        let vitals = Arc::new(Vitals::new());
         Ok(Arc::new(Self {
-            line: Line::new(session),
+            line: Line::new(session, Arc::clone(&vitals)),
             table: Mutex::default(),
             changed: Event::new(),
-            _admission: admission,
+            vitals,
+            admission,
         }))
     }
 
     /// Gives the session back to its pool if nobody else lives on it.
     pub(crate) async fn leave(owner: Arc<Self>) {
         if let Some(owner) = Arc::into_inner(owner) {
-            owner.line.recycle().await;
+            owner.line.end().await;
         }
     }
 
@@ -73,33 +78,40 @@ impl Owner {
             // Listening begins before the look at the table, so that no change is missed.
             let changed = self.changed.listen();
             let verdict = self.table().request(claim, frame);
-            let patience_left = match verdict {
-                Verdict::Held(entry) => return Ok(Some(self.hold(claim, entry))),
+            match verdict {
+                Verdict::Held(entry) => {
+                    let hold = self.hold(claim, entry);
+                    // What the session held went with it; that must not be entered anew.
+                    self.line.check()?;
+                    return Ok(Some(hold));
+                }
                 Verdict::Ask(entry) => {
-                    let request = Pending { owner: self, entry };
+                    let request = Pending {
+                        owner: self,
+                        claim,
+                        entry,
+                    };
                     let granted = patience.bound_answer(self.ask(claim, patience)).await?;
                     return Ok(granted.then(|| self.hold(claim, request.granted())));
                 }
-                Verdict::Undecided => patience.remaining().filter(|_| !patience.is_none()),
+                // Somebody else's question, whose answer comes in any case.
+                Verdict::Undecided if patience.is_none() => changed.await,
+                Verdict::Undecided => patience.bound_local(changed, Stage::Lock).await?,
                 Verdict::Blocked if patience.is_none() => return Ok(None),
-                Verdict::Blocked => patience.remaining(),
-            };
-            let _waiting = match verdict {
-                Verdict::Blocked => Some(LocalWait::begin(self, claim, frame)?),
-                _ => None,
-            };
-            match patience_left {
-                None => changed.await,
-                Some(left) if left.is_zero() => return Err(patience.timed_out(Stage::Lock)),
-                Some(left) => match select(changed, Delay::new(left)).await {
-                    Either::Left(_) | Either::Right(_) => {}
-                },
+                Verdict::Blocked => {
+                    let _waiting = LocalWait::begin(self, claim, frame)?;
+                    patience.bound_local(changed, Stage::Lock).await?;
+                }
             }
         }
     }
 
     /// Asks the server for a claim that nothing in the table speaks against.
     async fn ask(&self, claim: Claim, patience: Patience) -> Result<bool> {
+        if patience.is_none() && self.is_held_elsewhere(claim) {
+            return Ok(false);
+        }
+        let started = Instant::now();
         if self.line.try_lock(claim).await? {
             return Ok(true);
         }
@@ -113,7 +125,7 @@ impl Owner {
             if turn.patience == Some(Duration::ZERO) {
                 return Err(self.timed_out(claim, patience).await);
             }
-            turn.waited = patience.waited();
+            turn.waited = started.elapsed();
             turn.holding = self.table().holds_anything();
             turn.wanted = self.line.is_wanted();
             match self.line.wait(claim, turn).await {
@@ -135,12 +147,38 @@ impl Owner {
 
     /// The error of a wait that has lasted too long, with the names of those who hold the lock.
     async fn timed_out(&self, claim: Claim, patience: Patience) -> Error {
-        let mut error = patience.timed_out(Stage::Lock);
-        if let Error::Timeout { holders, .. } = &mut error {
-            // Not to know them is no reason for another error.
-            *holders = self.line.holders(claim.key).await.unwrap_or_default();
+        // Not to know them is no reason for another error.
+        let holders = self.holders(claim.key).await.unwrap_or_default();
+        patience.timed_out(Stage::Lock).held_by(holders)
+    }
+
+    /// Who holds a key, as far as the session may see.
+    pub(crate) async fn holders(&self, key: LockKey) -> Result<Vec<Holder>> {
+        let mut holders = self.line.holders(key).await?;
+        for holder in &mut holders {
+            holder.this_process = is_ours(holder.session);
         }
-        error
+        Ok(holders)
+    }
+
+    pub(crate) fn vitals(&self) -> &Vitals {
+        &self.vitals
+    }
+
+    /// Fails if the session is known to be gone. Nothing is asked.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.line.check()
+    }
+
+    /// Lets a section's task work off what calls inside it have left behind when they were
+    /// cancelled, so that a lock granted to nobody is not kept until the next call.
+    pub(crate) fn tend(&self, cx: &mut Context<'_>) {
+        self.line.tend(cx);
+    }
+
+    /// Whether another session of the same manager is known to hold what conflicts.
+    fn is_held_elsewhere(&self, claim: Claim) -> bool {
+        self.admission.ledger().conflicts(claim, Some(&self.vitals))
     }
 
     fn hold(self: &Arc<Self>, claim: Claim, entry: EntryId) -> Hold {
@@ -153,15 +191,26 @@ impl Owner {
     }
 }
 
+impl Drop for Owner {
+    fn drop(&mut self) {
+        for claim in self.table().held() {
+            self.admission.ledger().strike(claim, &self.vitals);
+        }
+    }
+}
+
 /// A request that has been put to the server. Unless it is granted, the drop takes it out of the
 /// table; what the server may still answer is then the line's to undo.
 struct Pending<'a> {
     owner: &'a Owner,
+    claim: Claim,
     entry: EntryId,
 }
 
 impl Pending<'_> {
     fn granted(self) -> EntryId {
+        let ledger = self.owner.admission.ledger();
+        ledger.enter(self.claim, &self.owner.vitals);
         self.owner.table().grant(self.entry);
         self.owner.changed.notify(usize::MAX);
         let entry = self.entry;

@@ -59,7 +59,7 @@ pub(super) enum Verdict {
 
 impl Table {
     /// Looks at a request of a frame, and enters it unless it has to wait.
-    pub(super) fn request(&mut self, claim: Claim, frame: &Arc<Frame>) -> Verdict {
+    pub(super) fn request(&mut self, claim: Claim, frame: &Frame) -> Verdict {
         let entries = self.entries.entry(claim.key).or_default();
         if entries.iter().any(|entry| entry.blocks(claim.mode, frame)) {
             return Verdict::Blocked;
@@ -70,12 +70,16 @@ impl Table {
             Some(true) => true,
             None => false,
         };
+        // What enters again belongs to the frame that lets it, so that siblings under one lock do
+        // not exclude each other.
+        let host = entries.iter().find(|entry| entry.hosts(claim.mode, frame));
+        let host = host.map_or(frame.id(), |entry| entry.frame);
         let id = self.next_id;
         self.next_id += 1;
         entries.push(Entry {
             id,
             mode: claim.mode,
-            frame: frame.id(),
+            frame: host,
             granted,
         });
         let entry = EntryId { key: claim.key, id };
@@ -108,6 +112,18 @@ impl Table {
             self.entries.remove(&entry.key);
         }
         last
+    }
+
+    /// The claims that the server has granted.
+    pub(super) fn held(&self) -> Vec<Claim> {
+        let entries = self.entries.iter().flat_map(|(key, entries)| {
+            let granted = entries.iter().filter(|entry| entry.granted);
+            granted.map(|entry| Claim {
+                key: *key,
+                mode: entry.mode,
+            })
+        });
+        entries.collect()
     }
 
     pub(super) fn holds_anything(&self) -> bool {
@@ -148,7 +164,7 @@ impl Table {
 
     /// Whether the blockers can only go on once the frame, or one that encloses it, has ended. A
     /// frame cannot end while anything inside it waits.
-    fn leads_back_to(&self, frame: &Arc<Frame>, blockers: &[FrameId]) -> bool {
+    fn leads_back_to(&self, frame: &Frame, blockers: &[FrameId]) -> bool {
         let mut seen = HashSet::new();
         let mut open = blockers.to_vec();
         while let Some(blocker) = open.pop() {
@@ -168,9 +184,162 @@ impl Table {
 }
 
 impl Entry {
+    /// Whether the frame, or one that encloses it, already holds by this entry what it asks for.
+    fn hosts(&self, mode: LockMode, frame: &Frame) -> bool {
+        let covers = self.mode == mode || self.mode == LockMode::Exclusive;
+        self.granted && covers && frame.is_within(self.frame)
+    }
+
     /// Whether this entry keeps a request of the frame from being granted: it conflicts, and is
     /// neither the frame's own nor that of one that encloses it.
-    fn blocks(&self, mode: LockMode, frame: &Arc<Frame>) -> bool {
+    fn blocks(&self, mode: LockMode, frame: &Frame) -> bool {
         self.mode.conflicts_with(mode) && !frame.is_within(self.frame)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Weak;
+
+    use super::*;
+    use crate::context::ManagerId;
+
+    const K: LockKey = LockKey::BigInt(1);
+    const L: LockKey = LockKey::BigInt(2);
+
+    fn root() -> Arc<Frame> {
+        Frame::open(ManagerId::next(), Weak::new(), None)
+    }
+
+    fn inside(parent: &Arc<Frame>) -> Arc<Frame> {
+        Frame::open(parent.manager(), Weak::new(), Some(Arc::clone(parent)))
+    }
+
+    fn exclusive(key: LockKey) -> Claim {
+        let mode = LockMode::Exclusive;
+        Claim { key, mode }
+    }
+
+    fn shared(key: LockKey) -> Claim {
+        let mode = LockMode::Shared;
+        Claim { key, mode }
+    }
+
+    /// Requests what the server is asked for and grants.
+    fn take(table: &mut Table, claim: Claim, frame: &Arc<Frame>) -> EntryId {
+        let Verdict::Ask(entry) = table.request(claim, frame) else {
+            panic!("the server was not to be asked for {claim:?}");
+        };
+        table.grant(entry);
+        entry
+    }
+
+    #[test]
+    fn a_frame_enters_again_what_it_or_an_enclosing_one_holds() {
+        let (mut table, outer) = (Table::default(), root());
+        take(&mut table, exclusive(K), &outer);
+
+        for frame in [&outer, &inside(&outer), &inside(&inside(&outer))] {
+            assert!(matches!(
+                table.request(exclusive(K), frame),
+                Verdict::Held(_)
+            ));
+        }
+    }
+
+    #[test]
+    fn the_server_is_told_when_the_last_count_of_a_mode_is_gone() {
+        let (mut table, frame) = (Table::default(), root());
+        let first = take(&mut table, exclusive(K), &frame);
+        let reading = take(&mut table, shared(K), &frame);
+        let Verdict::Held(again) = table.request(exclusive(K), &frame) else {
+            panic!("not entered again");
+        };
+
+        assert!(!table.remove(first));
+        assert!(table.remove(again));
+        assert!(!table.remove(again), "removed twice");
+        assert_eq!(table.held(), [shared(K)]);
+        assert!(table.remove(reading));
+        assert!(!table.holds_anything());
+    }
+
+    #[test]
+    fn a_sibling_is_kept_out_until_the_key_is_free() {
+        let (mut table, outer) = (Table::default(), root());
+        let (left, right) = (inside(&outer), inside(&outer));
+        let entry = take(&mut table, exclusive(K), &left);
+
+        assert_eq!(table.request(exclusive(K), &right), Verdict::Blocked);
+        assert_eq!(table.request(shared(K), &right), Verdict::Blocked);
+        assert_eq!(table.request(exclusive(K), &outer), Verdict::Blocked);
+        table.remove(entry);
+        assert!(matches!(
+            table.request(exclusive(K), &right),
+            Verdict::Ask(_)
+        ));
+    }
+
+    #[test]
+    fn siblings_read_together() {
+        let (mut table, outer) = (Table::default(), root());
+        let (left, right) = (inside(&outer), inside(&outer));
+        take(&mut table, shared(K), &left);
+
+        assert!(matches!(table.request(shared(K), &right), Verdict::Held(_)));
+        assert_eq!(table.request(exclusive(K), &right), Verdict::Blocked);
+    }
+
+    #[test]
+    fn one_question_at_a_time_is_put_to_the_server() {
+        let (mut table, frame) = (Table::default(), root());
+        let Verdict::Ask(asked) = table.request(exclusive(K), &frame) else {
+            panic!("nobody was asked");
+        };
+
+        assert_eq!(table.request(exclusive(K), &frame), Verdict::Undecided);
+        assert!(!table.remove(asked), "it was never granted");
+        assert!(matches!(
+            table.request(exclusive(K), &frame),
+            Verdict::Ask(_)
+        ));
+    }
+
+    #[test]
+    fn siblings_that_wait_for_each_other_are_found() {
+        let (mut table, outer) = (Table::default(), root());
+        let (left, right) = (inside(&outer), inside(&outer));
+        take(&mut table, exclusive(K), &left);
+        take(&mut table, exclusive(L), &right);
+
+        assert!(table.begin_wait(exclusive(L), &inside(&left)));
+        assert!(!table.begin_wait(exclusive(K), &inside(&right)));
+        table.end_wait(&left);
+    }
+
+    #[test]
+    fn a_wait_that_has_ended_is_part_of_no_cycle() {
+        let (mut table, outer) = (Table::default(), root());
+        let (left, right) = (inside(&outer), inside(&outer));
+        take(&mut table, exclusive(K), &left);
+        take(&mut table, exclusive(L), &right);
+
+        assert!(table.begin_wait(exclusive(L), &left));
+        table.end_wait(&left);
+        assert!(table.begin_wait(exclusive(K), &right));
+    }
+
+    #[test]
+    fn a_cycle_of_three_is_found() {
+        let (mut table, outer) = (Table::default(), root());
+        let frames = [inside(&outer), inside(&outer), inside(&outer)];
+        let keys = [K, L, LockKey::Pair(1, 2)].map(exclusive);
+        for (claim, frame) in keys.into_iter().zip(&frames) {
+            take(&mut table, claim, frame);
+        }
+
+        assert!(table.begin_wait(keys[1], &frames[0]));
+        assert!(table.begin_wait(keys[2], &frames[1]));
+        assert!(!table.begin_wait(keys[0], &frames[2]));
     }
 }

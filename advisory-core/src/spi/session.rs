@@ -85,26 +85,32 @@ pub trait LockSession: fmt::Debug + Send + 'static {
     async fn recycle(self: Box<Self>);
 }
 
-/// Identifies a session to its server: on PostgreSQL, the process id of its backend.
+/// Identifies a session: by a number that its server knows it by, on PostgreSQL the process id of
+/// its backend, and by the server, so that sessions of two servers are never taken for one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SessionId(i64);
+pub struct SessionId {
+    server: u64,
+    number: i64,
+}
 
 impl SessionId {
-    /// Wraps the number by which the server knows the session.
+    /// The session with this number, on a server that is told from others by `server`: any value
+    /// that is the same for all of its sessions and unlikely to be another server's.
     #[must_use]
-    pub const fn new(id: i64) -> Self {
-        Self(id)
+    pub const fn new(server: u64, number: i64) -> Self {
+        Self { server, number }
     }
 
-    /// The number by which the server knows the session.
+    /// The number that the server knows the session by.
     #[must_use]
-    pub const fn as_i64(self) -> i64 {
-        self.0
+    pub const fn number(self) -> i64 {
+        self.number
     }
 }
 
+/// Writes the number.
 impl fmt::Display for SessionId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.number.fmt(f)
     }
 }

@@ -1,0 +1,73 @@
+use std::{
+    collections::HashSet,
+    time::{Duration, SystemTime},
+};
+
+use super::{
+    Connection, DriverError, Param, Row, Value,
+    server::Server,
+    statements,
+    tag::{HeldTag, LockTag, mode_of},
+};
+use crate::{Holder, LockKey};
+
+/// Who holds the key, in any mode.
+pub(super) async fn holders(
+    connection: &mut impl Connection,
+    server: &Server,
+    key: LockKey,
+) -> Result<Vec<Holder>, DriverError> {
+    let LockTag {
+        class,
+        object,
+        subid,
+    } = key.into();
+    let params = [Param::Int4(class), Param::Int4(object), Param::Int4(subid)];
+    let rows = connection.query(statements::HOLDERS, &params).await?;
+    rows.into_iter()
+        .map(|row| holder(row, server, key))
+        .collect()
+}
+
+/// What this session itself holds, as the server has it. Costs more the more locks there are.
+pub(super) async fn held(
+    connection: &mut impl Connection,
+) -> Result<HashSet<HeldTag>, DriverError> {
+    let rows = connection.query(statements::HELD, &[]).await?;
+    rows.iter()
+        .map(|row| HeldTag::from_row(row).ok_or_else(DriverError::unexpected_answer))
+        .collect()
+}
+
+fn holder(row: Row, server: &Server, key: LockKey) -> Result<Holder, DriverError> {
+    let Ok([Value::Int4(pid), mode, application, state, since, client]) =
+        <[Value; 6]>::try_from(row)
+    else {
+        return Err(DriverError::unexpected_answer());
+    };
+    let mode = mode_of(&mode).ok_or_else(DriverError::unexpected_answer)?;
+    let mut holder = Holder::new(server.session(pid), key, mode);
+    holder.application = text(application);
+    holder.state = text(state);
+    holder.since = time(since);
+    holder.client = text(client);
+    Ok(holder)
+}
+
+fn text(value: Value) -> Option<String> {
+    match value {
+        Value::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// From microseconds since 1970.
+fn time(value: Value) -> Option<SystemTime> {
+    match value {
+        Value::Int8(micros) => {
+            let since = Duration::from_micros(micros.try_into().ok()?);
+            SystemTime::UNIX_EPOCH.checked_add(since)
+        }
+        _ => None,
+    }
+}

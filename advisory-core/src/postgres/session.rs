@@ -1,0 +1,236 @@
+#[cfg(test)]
+mod tests;
+
+use std::{fmt, mem};
+
+use async_trait::async_trait;
+
+use super::{
+    Connection, DriverError, Param, Row, Value, holders,
+    server::Server,
+    slice,
+    statements::Statements,
+    wait::{self, Slice},
+};
+use crate::{
+    Error, Holder, LockKey, LockSession, Result,
+    spi::{Claim, Request, SessionId, Turn, Waited},
+};
+
+/// One owner of locks: a PostgreSQL connection for as long as it is checked out.
+///
+/// Comes from [`PostgresBackend`](super::PostgresBackend). Dropping it closes the connection.
+pub struct PostgresSession<C: Connection> {
+    connection: C,
+    server: Server,
+    /// The server process that has answered so far.
+    pid: Option<i32>,
+    lost: bool,
+}
+
+impl<C: Connection> PostgresSession<C> {
+    pub(super) fn new(connection: C, server: Server) -> Self {
+        Self {
+            connection,
+            server,
+            pid: None,
+            lost: false,
+        }
+    }
+
+    /// Runs a batch, one statement for each run of requests that are alike.
+    async fn run(&mut self, batch: &[Request]) -> Result<Vec<bool>> {
+        let mut answers = Vec::with_capacity(batch.len());
+        for requests in batch.chunk_by(|a, b| kind(*a) == kind(*b)) {
+            let rows = self.query(requests).await;
+            let rows = rows.map_err(|error| self.failed(error))?;
+            if rows.len() != requests.len() {
+                return Err(self.failed(DriverError::unexpected_answer()));
+            }
+            for row in rows {
+                answers.push(self.answer(&row)?);
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Sends requests that are alike.
+    async fn query(&mut self, requests: &[Request]) -> Result<Vec<Row>, DriverError> {
+        let [first, rest @ ..] = requests else {
+            return Ok(Vec::new());
+        };
+        let claim = first.claim();
+        let statements = Statements::of(claim);
+        let (one, each) = match first {
+            Request::TryLock(_) => (statements.try_lock, statements.try_lock_each),
+            Request::Unlock(_) => (statements.unlock, statements.unlock_each),
+        };
+        let connection = &mut self.connection;
+        match claim.key {
+            LockKey::BigInt(key) if rest.is_empty() => {
+                connection.query(one, &[Param::Int8(key)]).await
+            }
+            LockKey::Pair(class, object) if rest.is_empty() => {
+                let params = [Param::Int4(class), Param::Int4(object)];
+                connection.query(one, &params).await
+            }
+            LockKey::BigInt(_) => {
+                let keys: Vec<_> = requests.iter().filter_map(bigint).collect();
+                connection.query(each, &[Param::Int8Array(&keys)]).await
+            }
+            LockKey::Pair(..) => {
+                let (classes, objects): (Vec<_>, Vec<_>) = requests.iter().filter_map(pair).unzip();
+                let params = [Param::Int8Array(&classes), Param::Int8Array(&objects)];
+                connection.query(each, &params).await
+            }
+        }
+    }
+
+    /// Reads the answer to one request, and what it says about the server.
+    fn answer(&mut self, row: &[Value]) -> Result<bool> {
+        let [Value::Bool(done), Value::Int4(pid), standby @ ..] = row else {
+            return Err(self.failed(DriverError::unexpected_answer()));
+        };
+        self.answered_by(*pid)?;
+        match standby {
+            [Value::Bool(true)] => Err(Error::NotPrimary),
+            _ => Ok(*done),
+        }
+    }
+
+    /// Fails if the server process is another one than before.
+    fn answered_by(&mut self, pid: i32) -> Result<()> {
+        if *self.pid.get_or_insert(pid) == pid {
+            Ok(())
+        } else {
+            Err(Error::SessionNotPinned)
+        }
+    }
+
+    async fn wait_for_slice(&mut self, claim: Claim, turn: Turn) -> Result<Waited> {
+        let slice = slice::length(turn, self.server.deadlock_timeout);
+        let ended = wait::wait(&mut self.connection, &self.server, claim, slice).await;
+        let (slice, pid) = ended.map_err(|error| self.failed(error))?;
+        if let Some(pid) = pid {
+            self.answered_by(pid)?;
+        }
+        match slice {
+            Slice::Over(waited) => Ok(waited),
+            Slice::Deadlock(detail) => Err(Error::deadlock(detail)),
+        }
+    }
+
+    /// Fails once the session is lost, whatever the connection may still be good for.
+    fn check(&self) -> Result<()> {
+        if self.is_lost() {
+            Err(Error::backend("the session has ended"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn failed(&mut self, error: DriverError) -> Error {
+        self.lost |= error.ends_session();
+        error.into()
+    }
+
+    /// Makes sure that a failed call leaves none of the claims behind that it named.
+    async fn settle<T>(
+        &mut self,
+        outcome: Result<T>,
+        named: impl Iterator<Item = Claim> + Send,
+    ) -> Result<T> {
+        if let Err(error) = &outcome
+            && !self.is_lost()
+        {
+            let freed = self.free(named).await;
+            self.lost |= freed.is_err() || matches!(error, Error::SessionNotPinned);
+        }
+        outcome
+    }
+
+    /// Unlocks those of the claims that the server says this session holds.
+    async fn free(&mut self, claims: impl Iterator<Item = Claim> + Send) -> Result<()> {
+        let held = holders::held(&mut self.connection).await;
+        let mut held = held.map_err(|error| self.failed(error))?;
+        let unlocks: Vec<_> = claims
+            .filter(|claim| held.remove(&(*claim).into()))
+            .map(Request::Unlock)
+            .collect();
+        let freed = self.run(&unlocks).await?;
+        if freed.contains(&false) {
+            return Err(self.failed(DriverError::unexpected_answer()));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl<C: Connection> LockSession for PostgresSession<C> {
+    fn id(&self) -> Option<SessionId> {
+        self.pid.map(|pid| self.server.session(pid))
+    }
+
+    fn is_lost(&self) -> bool {
+        self.lost || self.connection.is_closed()
+    }
+
+    async fn submit(&mut self, batch: &[Request]) -> Result<Vec<bool>> {
+        self.check()?;
+        let answers = self.run(batch).await;
+        self.settle(answers, batch.iter().map(|request| request.claim()))
+            .await
+    }
+
+    async fn wait(&mut self, claim: Claim, turn: Turn) -> Result<Waited> {
+        self.check()?;
+        let waited = self.wait_for_slice(claim, turn).await;
+        self.settle(waited, std::iter::once(claim)).await
+    }
+
+    async fn holders(&mut self, key: LockKey) -> Result<Vec<Holder>> {
+        self.check()?;
+        let holders = holders::holders(&mut self.connection, &self.server, key).await;
+        holders.map_err(|error| self.failed(error))
+    }
+
+    async fn recycle(self: Box<Self>) {
+        if !self.is_lost() {
+            self.connection.recycle().await;
+        }
+    }
+}
+
+impl<C: Connection> fmt::Debug for PostgresSession<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresSession")
+            .field("pid", &self.pid)
+            .field("server", &self.server)
+            .field("lost", &self.lost)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What requests have to have in common to be sent as one statement.
+fn kind(request: Request) -> impl PartialEq {
+    let claim = request.claim();
+    (
+        mem::discriminant(&request),
+        mem::discriminant(&claim.key),
+        claim.mode,
+    )
+}
+
+fn bigint(request: &Request) -> Option<i64> {
+    match request.claim().key {
+        LockKey::BigInt(key) => Some(key),
+        LockKey::Pair(..) => None,
+    }
+}
+
+fn pair(request: &Request) -> Option<(i64, i64)> {
+    match request.claim().key {
+        LockKey::BigInt(_) => None,
+        LockKey::Pair(class, object) => Some((class.into(), object.into())),
+    }
+}

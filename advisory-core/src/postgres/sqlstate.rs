@@ -1,0 +1,87 @@
+use super::DriverError;
+use crate::Error;
+
+/// A wait outlasted `lock_timeout`.
+pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
+/// This session was chosen to give up.
+pub(super) const DEADLOCK_DETECTED: &str = "40P01";
+const OUT_OF_MEMORY: &str = "53200";
+const UNKNOWN_PREPARED_STATEMENT: &str = "26000";
+const DUPLICATE_PREPARED_STATEMENT: &str = "42P05";
+
+/// What a driver's error means here.
+impl From<DriverError> for Error {
+    fn from(error: DriverError) -> Self {
+        match error {
+            DriverError::Connection(source) => Self::Backend(source),
+            DriverError::Server {
+                code,
+                detail,
+                source,
+            } => match code.as_str() {
+                OUT_OF_MEMORY => Self::LockTableFull { source },
+                DEADLOCK_DETECTED => Self::Deadlock { detail },
+                // The connection's own statements are there on its own session only.
+                UNKNOWN_PREPARED_STATEMENT | DUPLICATE_PREPARED_STATEMENT => Self::SessionNotPinned,
+                _ => Self::Backend(source),
+            },
+        }
+    }
+}
+
+impl DriverError {
+    /// Whether the session is over: the connection failed, or the server said so.
+    pub(super) fn ends_session(&self) -> bool {
+        match self {
+            Self::Connection(_) => true,
+            // Class 08 is about connections; 57P01 to 57P05 are shutdowns and terminations.
+            Self::Server { code, .. } => code.starts_with("08") || code.starts_with("57P0"),
+        }
+    }
+
+    /// The server answered something else than it was asked, so nothing is known of the session.
+    pub(super) fn unexpected_answer() -> Self {
+        Self::Connection(Error::backend("the server's answer does not fit the question").cause())
+    }
+
+    pub(super) fn has_code(&self, expected: &str) -> bool {
+        matches!(self, Self::Server { code, .. } if code == expected)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    fn server(code: &str) -> DriverError {
+        DriverError::Server {
+            code: code.to_owned(),
+            detail: Some("who waits for whom".to_owned()),
+            source: Arc::new(std::io::Error::other(code.to_owned())),
+        }
+    }
+
+    #[test]
+    fn the_sqlstate_decides_what_an_error_means() {
+        let error = |code| Error::from(server(code));
+        assert!(matches!(error("53200"), Error::LockTableFull { .. }));
+        assert!(matches!(
+            error("40P01"),
+            Error::Deadlock { detail: Some(_) }
+        ));
+        assert!(matches!(error("26000"), Error::SessionNotPinned));
+        assert!(matches!(error("42501"), Error::Backend(_)));
+    }
+
+    #[test]
+    fn shutdowns_and_broken_connections_end_the_session() {
+        for code in ["57P01", "57P02", "57P03", "57P05", "08006"] {
+            assert!(server(code).ends_session(), "{code}");
+        }
+        for code in ["57014", "53200", "40P01", "25P02"] {
+            assert!(!server(code).ends_session(), "{code}");
+        }
+    }
+}

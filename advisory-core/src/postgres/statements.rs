@@ -1,0 +1,270 @@
+//! Every statement that is sent, and nothing else.
+//!
+//! All names are qualified with `pg_catalog`, functions, types, tables and operators alike, so
+//! that nothing a `search_path` leads to can take their place. The lock functions stand in SELECT
+//! lists only: in a WHERE they would lock rows that are not returned.
+
+use crate::{LockKey, LockMode, spi::Claim};
+
+/// Which server this is; understood by everything that speaks PostgreSQL's protocol.
+///
+/// Columns: its name and version.
+pub(super) const VERSION: &str = "SELECT pg_catalog.version()";
+
+/// What is to be known of the server before it is used.
+///
+/// Columns: version number, standby?, `deadlock_timeout` in ms, may use `plpgsql`?, when it was
+/// started, in microseconds.
+pub(super) const FACTS: &str = "\
+SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4,
+       pg_catalog.pg_is_in_recovery(),
+       (SELECT s.setting::pg_catalog.int8
+          FROM pg_catalog.pg_settings AS s
+         WHERE s.name OPERATOR(pg_catalog.=) 'deadlock_timeout'),
+       EXISTS (SELECT
+                 FROM pg_catalog.pg_language AS l
+                WHERE l.lanname OPERATOR(pg_catalog.=) 'plpgsql'
+                  AND pg_catalog.has_language_privilege(l.oid, 'USAGE')),
+       (pg_catalog.date_part('epoch', pg_catalog.pg_postmaster_start_time())
+         OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8";
+
+/// The advisory locks of the asking session.
+///
+/// Columns: `classid`, `objid`, `objsubid`, mode.
+pub(super) const HELD: &str = "\
+SELECT l.classid::pg_catalog.int4,
+       l.objid::pg_catalog.int4,
+       l.objsubid::pg_catalog.int4,
+       l.mode::pg_catalog.text
+  FROM pg_catalog.pg_locks AS l
+ WHERE l.locktype OPERATOR(pg_catalog.=) 'advisory'
+   AND l.pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()
+   AND l.granted";
+
+/// The holders of a lock in the asking session's database: `$1` is its `classid`, `$2` its
+/// `objid`, `$3` its `objsubid`. A prepared transaction has no process id; it shows as 0.
+///
+/// Columns: pid, mode, application name, state, since when in microseconds, client address.
+pub(super) const HOLDERS: &str = "\
+SELECT COALESCE(l.pid, 0)::pg_catalog.int4,
+       l.mode::pg_catalog.text,
+       a.application_name::pg_catalog.text,
+       a.state::pg_catalog.text,
+       (pg_catalog.date_part('epoch', a.state_change)
+         OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8,
+       pg_catalog.host(a.client_addr)
+  FROM pg_catalog.pg_locks AS l
+  JOIN pg_catalog.pg_database AS d
+    ON d.oid OPERATOR(pg_catalog.=) l.database
+  LEFT JOIN pg_catalog.pg_stat_activity AS a
+    ON a.pid OPERATOR(pg_catalog.=) l.pid
+ WHERE l.locktype OPERATOR(pg_catalog.=) 'advisory'
+   AND d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+   AND l.classid OPERATOR(pg_catalog.=) $1::pg_catalog.int4::pg_catalog.oid
+   AND l.objid OPERATOR(pg_catalog.=) $2::pg_catalog.int4::pg_catalog.oid
+   AND l.objsubid::pg_catalog.int4 OPERATOR(pg_catalog.=) $3::pg_catalog.int4
+   AND l.granted";
+
+/// Tells the end of a wait, in the batch of its block.
+///
+/// Columns: outcome, the deadlock's detail if there was one, pid.
+pub(super) const OUTCOME: &str = "\
+SELECT pg_catalog.current_setting('advisory.wait'),
+       pg_catalog.current_setting('advisory.detail', true),
+       pg_catalog.pg_backend_pid()";
+
+/// Which server process this is.
+pub(super) const PID: &str = "SELECT pg_catalog.pg_backend_pid()";
+
+/// The statements for the keys of one key space, in one mode.
+#[derive(Debug)]
+pub(super) struct Statements {
+    /// Parameters: the key. Columns: granted?, pid, standby?
+    pub(super) try_lock: &'static str,
+    /// As `try_lock`, for many keys; one row for each, in their order. Parameters: an array of
+    /// keys, or of first and one of second numbers.
+    pub(super) try_lock_each: &'static str,
+    /// Parameters: the key. Columns: was held?, pid.
+    pub(super) unlock: &'static str,
+    /// As `unlock`, for many keys.
+    pub(super) unlock_each: &'static str,
+    /// Waits for the key that `advisory.key`, or `advisory.class` and `advisory.object`, name in its
+    /// transaction, for `advisory.slice` ms, and leaves the outcome in `advisory.wait`. The text is
+    /// the same for all keys, so that it makes one entry in `pg_stat_statements`.
+    pub(super) wait: &'static str,
+    /// The function that waits, for servers without `plpgsql`.
+    pub(super) lock_function: &'static str,
+}
+
+impl Statements {
+    pub(super) fn of(claim: Claim) -> &'static Self {
+        match (claim.key, claim.mode) {
+            (LockKey::BigInt(_), LockMode::Exclusive) => &BIGINT_EXCLUSIVE,
+            (LockKey::BigInt(_), LockMode::Shared) => &BIGINT_SHARED,
+            (LockKey::Pair(..), LockMode::Exclusive) => &PAIR_EXCLUSIVE,
+            (LockKey::Pair(..), LockMode::Shared) => &PAIR_SHARED,
+        }
+    }
+}
+
+/// Waits for a key for one slice, in the transaction whose settings name both.
+///
+/// A slice ends with `lock_not_available`. A grant may have raced it; then the session has the
+/// lock all the same, and the handler has to find out, at a cost that does not grow with the
+/// number of locks that are held. So it tries once more. A miss means that there was no grant. A
+/// hit is undone, and only then does it pay to look at `pg_locks`: what is still there was granted
+/// by the race.
+///
+/// After a miss `$readers` tries the shared mode: if that is free, only readers stand in the way.
+macro_rules! wait {
+    ($suffix:literal, $declare:literal, $key:literal, $subid:literal, $mode:literal, $readers:expr) => {
+        concat!(
+            "\
+DO $advisory$
+DECLARE
+  class pg_catalog.int4 := pg_catalog.current_setting('advisory.class')::pg_catalog.int4;
+  object pg_catalog.int4 := pg_catalog.current_setting('advisory.object')::pg_catalog.int4;
+", $declare, "\
+  detail pg_catalog.text;
+BEGIN
+  PERFORM pg_catalog.set_config('lock_timeout', pg_catalog.current_setting('advisory.slice'), true);
+  PERFORM pg_catalog.pg_advisory_lock", $suffix, "(", $key, ");
+  PERFORM pg_catalog.set_config('advisory.wait', 'acquired', true);
+EXCEPTION
+  WHEN lock_not_available THEN
+    PERFORM pg_catalog.set_config('advisory.wait', 'timeout', true);
+    IF pg_catalog.pg_try_advisory_lock", $suffix, "(", $key, ") THEN
+      PERFORM pg_catalog.pg_advisory_unlock", $suffix, "(", $key, ");
+      IF EXISTS (
+        SELECT
+          FROM pg_catalog.pg_locks AS l
+          JOIN pg_catalog.pg_database AS d
+            ON d.oid OPERATOR(pg_catalog.=) l.database
+         WHERE l.locktype OPERATOR(pg_catalog.=) 'advisory'
+           AND d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+           AND l.classid OPERATOR(pg_catalog.=) class::pg_catalog.oid
+           AND l.objid OPERATOR(pg_catalog.=) object::pg_catalog.oid
+           AND l.objsubid OPERATOR(pg_catalog.=) ", $subid, "::pg_catalog.int2
+           AND l.pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()
+           AND l.mode OPERATOR(pg_catalog.=) '", $mode, "'
+           AND l.granted
+      ) THEN
+        PERFORM pg_catalog.set_config('advisory.wait', 'acquired', true);
+      END IF;
+", $readers, "\
+    END IF;
+  WHEN deadlock_detected THEN
+    GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
+    PERFORM pg_catalog.set_config('advisory.detail', detail, true);
+    PERFORM pg_catalog.set_config('advisory.wait', 'deadlock', true);
+END $advisory$"
+        )
+    };
+}
+
+/// The statements of a mode (`$suffix` is what its functions' names end with, `$mode` its name in
+/// `pg_locks`) for the keys of a key space, given as `$param` alone, as `$each` of many `$from` an
+/// array, and inside the block as `$key`.
+macro_rules! statements {
+    (
+        mode: $suffix:literal $mode:literal,
+        one: $param:literal,
+        many: $each:literal from $from:literal,
+        block: $declare:literal $key:literal $subid:literal,
+        readers: $readers:expr $(,)?
+    ) => {
+        Statements {
+            try_lock: concat!(
+                "SELECT pg_catalog.pg_try_advisory_lock",
+                $suffix,
+                "(",
+                $param,
+                "),
+       pg_catalog.pg_backend_pid(),
+       pg_catalog.pg_is_in_recovery()"
+            ),
+            try_lock_each: concat!(
+                "SELECT pg_catalog.pg_try_advisory_lock",
+                $suffix,
+                "(",
+                $each,
+                "),
+       pg_catalog.pg_backend_pid(),
+       pg_catalog.pg_is_in_recovery()
+  FROM ",
+                $from
+            ),
+            unlock: concat!(
+                "SELECT pg_catalog.pg_advisory_unlock",
+                $suffix,
+                "(",
+                $param,
+                "),
+       pg_catalog.pg_backend_pid()"
+            ),
+            unlock_each: concat!(
+                "SELECT pg_catalog.pg_advisory_unlock",
+                $suffix,
+                "(",
+                $each,
+                "),
+       pg_catalog.pg_backend_pid()
+  FROM ",
+                $from
+            ),
+            wait: wait!($suffix, $declare, $key, $subid, $mode, $readers),
+            lock_function: concat!("pg_catalog.pg_advisory_lock", $suffix),
+        }
+    };
+}
+
+macro_rules! bigint {
+    ($suffix:literal $mode:literal, readers: $readers:expr) => {
+        statements! {
+            mode: $suffix $mode,
+            one: "$1::pg_catalog.int8",
+            many: "k" from "pg_catalog.unnest($1::pg_catalog.int8[]) AS k",
+            block: "  \
+  key pg_catalog.int8 := pg_catalog.current_setting('advisory.key')::pg_catalog.int8;
+" "key" "1",
+            readers: $readers,
+        }
+    };
+}
+
+macro_rules! pair {
+    ($suffix:literal $mode:literal, readers: $readers:expr) => {
+        statements! {
+            mode: $suffix $mode,
+            one: "$1::pg_catalog.int4, $2::pg_catalog.int4",
+            many: "k.class::pg_catalog.int4, k.object::pg_catalog.int4" from "ROWS FROM (
+         pg_catalog.unnest($1::pg_catalog.int8[]),
+         pg_catalog.unnest($2::pg_catalog.int8[])
+       ) AS k (class, object)",
+            block: "" "class, object" "2",
+            readers: $readers,
+        }
+    };
+}
+
+/// For writers: whether only readers stand in the way of the key.
+macro_rules! try_shared {
+    ($key:literal) => {
+        concat!(
+            "    ELSIF pg_catalog.pg_try_advisory_lock_shared(",
+            $key,
+            ") THEN
+      PERFORM pg_catalog.pg_advisory_unlock_shared(",
+            $key,
+            ");
+      PERFORM pg_catalog.set_config('advisory.wait', 'readers', true);
+"
+        )
+    };
+}
+
+static BIGINT_EXCLUSIVE: Statements = bigint!("" "ExclusiveLock", readers: try_shared!("key"));
+static BIGINT_SHARED: Statements = bigint!("_shared" "ShareLock", readers: "");
+static PAIR_EXCLUSIVE: Statements =
+    pair!("" "ExclusiveLock", readers: try_shared!("class, object"));
+static PAIR_SHARED: Statements = pair!("_shared" "ShareLock", readers: "");

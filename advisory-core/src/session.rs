@@ -1,0 +1,194 @@
+use std::{future::Future, sync::Arc, time::Duration};
+
+use crate::{
+    Error, Lock, LockGuard, Result, context::Frame, owner::Owner, patience::Patience,
+    spi::SessionId,
+};
+
+/// An owner of locks that you can hold in your hand: many locks on one connection.
+///
+/// Comes from [`LockManager::session`](crate::LockManager::session), or from
+/// [`Session::current`] inside a section. All locks taken on one session have one owner: they
+/// never exclude each other, a key that the session holds is entered again at no cost, and the
+/// server can find deadlocks between sessions.
+///
+/// Clones are handles of the same session. Each guard is independent of the others and of the
+/// handles; the connection goes back to its pool when the last of them is released.
+///
+/// # Dropping
+///
+/// If the last to go is dropped, not [released](Self::release), the connection is closed.
+///
+/// # Examples
+///
+/// ```
+/// # use advisory_core::LockManager;
+/// # use advisory_backend_memory::MemoryBackend;
+/// # futures::executor::block_on(async {
+/// # let locks = LockManager::new(MemoryBackend::new());
+/// let session = locks.session().await?;
+/// let orders = session.lock(&locks.named("shard:orders")).await?;
+/// let stock = session.lock(&locks.named("shard:stock")).await?;
+///
+/// orders.release().await?;
+/// stock.release().await?;
+/// session.release().await?;
+/// # Ok::<(), advisory_core::Error>(())
+/// # }).unwrap();
+/// ```
+#[must_use = "a session that is dropped closes its connection"]
+#[derive(Clone, Debug)]
+pub struct Session {
+    owner: Arc<Owner>,
+    /// What is taken by hand belongs to this frame, and scopes are part of it.
+    frame: Arc<Frame>,
+}
+
+impl Session {
+    pub(crate) fn new(owner: Arc<Owner>, frame: Arc<Frame>) -> Self {
+        Self { owner, frame }
+    }
+
+    /// The session of the innermost section or scope around the calling code, of whatever manager.
+    ///
+    /// Hand it to a task that the section spawns, and the task's [`scope`](Self::scope) is part of
+    /// the section: it re-enters what the section holds, instead of waiting for it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::{LockManager, Session};
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// assert!(Session::current().is_none());
+    /// locks.named("db:migrate").with(async || assert!(Session::current().is_some())).await?;
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn current() -> Option<Self> {
+        Frame::current_of_any().map(|(frame, owner)| Self { owner, frame })
+    }
+
+    /// Who this session is to the server; `None` until it has answered for the first time.
+    #[must_use]
+    pub fn id(&self) -> Option<SessionId> {
+        self.owner.vitals().id()
+    }
+
+    /// Whether the session is known to have ended, and with it all of its locks. No I/O: it
+    /// reports what the last statement has found, or the driver has noticed.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.owner.check().is_err()
+    }
+
+    /// Runs a future as a section of this session: calls on the same manager inside it use this
+    /// session, and re-enter what it holds.
+    ///
+    /// This is also how a spawned task is made part of the section that spawned it. The session
+    /// takes one statement at a time, so tasks that share it take turns.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] if the session turns out to be gone at the future's end.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping it drops the future. The session and its locks are not touched.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::LockManager;
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// let session = locks.session().await?;
+    /// let guard = session.lock(&locks.named("db:migrate")).await?;
+    ///
+    /// // Would wait for itself outside of the scope.
+    /// session.scope(locks.named("db:migrate").with(async || { /* … */ })).await??;
+    /// # guard.release().await?;
+    /// # session.release().await?;
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn scope<F: Future>(&self, future: F) -> Result<F::Output> {
+        let parent = Some(Arc::clone(&self.frame));
+        let frame = Frame::open(self.frame.manager(), Arc::downgrade(&self.owner), parent);
+        let value = frame.run(future).await;
+        self.owner.check().map_err(Error::after_section)?;
+        Ok(value)
+    }
+
+    /// Waits for the lock, on this session.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lock::lock`]; [`Error::Lost`] if the session is gone, and [`Error::ForeignLock`] if
+    /// the lock belongs to another manager.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves no lock behind, and does not touch what the session holds. A
+    /// wait that is under way on the server ends within one slice.
+    pub async fn lock(&self, lock: &Lock) -> Result<LockGuard> {
+        let guard = self.acquire(lock, Patience::unlimited()).await?;
+        guard.ok_or_else(Error::no_miss)
+    }
+
+    /// Takes the lock on this session if it is free; `None` if it is not.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lock::try_lock`]; [`Error::Lost`] and [`Error::ForeignLock`] as [`lock`](Self::lock).
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`lock`](Self::lock).
+    pub async fn try_lock(&self, lock: &Lock) -> Result<Option<LockGuard>> {
+        self.acquire(lock, Patience::none()).await
+    }
+
+    /// As [`lock`](Self::lock), for a caller whose patience ends after `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock`](Self::lock), and [`Error::Timeout`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`lock`](Self::lock).
+    pub async fn lock_timeout(&self, lock: &Lock, timeout: Duration) -> Result<LockGuard> {
+        let guard = self.acquire(lock, Patience::timeout(timeout)).await?;
+        guard.ok_or_else(Error::no_miss)
+    }
+
+    /// Gives up this handle. The connection goes back to its pool as soon as no other handle,
+    /// guard or section is left on the session.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Lost`] if the session is known to be gone.
+    ///
+    /// # Cancel safety
+    ///
+    /// The handle is given up in any case; if it was the last one, the connection is closed.
+    pub async fn release(self) -> Result<()> {
+        self.owner.check()?;
+        Owner::leave(self.owner).await;
+        Ok(())
+    }
+
+    async fn acquire(&self, lock: &Lock, patience: Patience) -> Result<Option<LockGuard>> {
+        if lock.manager() != self.frame.manager() {
+            return Err(Error::ForeignLock);
+        }
+        let hold = self
+            .owner
+            .acquire(lock.claim(), &self.frame, patience)
+            .await?;
+        Ok(hold.map(LockGuard::new))
+    }
+}
