@@ -1,0 +1,147 @@
+use std::fmt;
+
+use advisory_core::postgres::{Connection, DriverError, Param, Row, Value};
+use async_trait::async_trait;
+use sqlx::{
+    AssertSqlSafe, Decode, Execute, Executor, Postgres, Row as _, TypeInfo, ValueRef,
+    error::BoxDynError,
+    pool::PoolConnection,
+    postgres::{PgRow, PgValueFormat, PgValueRef},
+};
+use tokio::runtime::{EnterGuard, Handle};
+
+use crate::error;
+
+/// A connection checked out of a [`SqlxPool`](crate::SqlxPool).
+///
+/// Dropping it closes its socket, at once and on any thread. A statement may be under way: the
+/// server rolls it back when it next looks at the socket.
+pub struct SqlxConnection {
+    /// `None` once the connection is closed, or on its way back.
+    pooled: Option<PoolConnection<Postgres>>,
+    /// The tokio runtime that the connection was checked out in, if it was one.
+    runtime: Option<Handle>,
+}
+
+impl SqlxConnection {
+    pub(crate) fn new(pooled: PoolConnection<Postgres>, runtime: Option<Handle>) -> Self {
+        Self {
+            pooled: Some(pooled),
+            runtime,
+        }
+    }
+
+    async fn run<'q>(
+        &mut self,
+        statement: impl Execute<'q, Postgres> + 'q,
+    ) -> Result<Vec<Row>, DriverError> {
+        let Some(pooled) = &mut self.pooled else {
+            return Err(error::closed());
+        };
+        let rows = pooled.fetch_all(statement).await;
+        let rows = rows.and_then(|rows| rows.iter().map(row).collect());
+        rows.map_err(|error| {
+            // sqlx keeps no mark on a broken connection; this is the only notice there is.
+            if !error::leaves_connection_usable(&error) {
+                self.close();
+            }
+            error::statement(error)
+        })
+    }
+
+    /// Closes the socket and makes room in the pool, where dropping a `PoolConnection` would send
+    /// it back to the pool, unfinished statement and all.
+    fn close(&mut self) {
+        if let Some(pooled) = self.pooled.take() {
+            let _context = self.enter_runtime();
+            drop(pooled.detach());
+        }
+    }
+
+    /// Makes sure that sqlx can spawn.
+    ///
+    /// A `PoolConnection` spawns its return when it is dropped, and a replacement if the pool has
+    /// `min_connections`, even when it was detached. Built for tokio alone, sqlx panics when that
+    /// happens outside of a runtime; its other runtimes can spawn anywhere.
+    fn enter_runtime(&self) -> Option<EnterGuard<'_>> {
+        match Handle::try_current() {
+            Err(error) if error.is_missing_context() => self.runtime.as_ref().map(Handle::enter),
+            // Inside a runtime; or at the end of a thread, which cannot enter any.
+            _ => None,
+        }
+    }
+}
+
+#[async_trait]
+impl Connection for SqlxConnection {
+    async fn query(
+        &mut self,
+        sql: &'static str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<Row>, DriverError> {
+        let query = params
+            .iter()
+            .fold(sqlx::query(sql), |query, param| match *param {
+                Param::Int4(value) => query.bind(value),
+                Param::Int8(value) => query.bind(value),
+                Param::Int8Array(values) => query.bind(values),
+            });
+        self.run(query).await
+    }
+
+    async fn batch(&mut self, sql: &str) -> Result<Vec<Row>, DriverError> {
+        // The text is the core's, with nothing but numbers of its own put in.
+        self.run(sqlx::raw_sql(AssertSqlSafe(sql))).await
+    }
+
+    fn is_closed(&self) -> bool {
+        self.pooled.is_none()
+    }
+
+    /// The return takes a round trip of sqlx's own (it tests the connection), in a task that it
+    /// spawns: the caller does not wait for it, and cannot cancel it half-way.
+    async fn recycle(mut self) {
+        if let Some(pooled) = self.pooled.take() {
+            let _context = self.enter_runtime();
+            drop(pooled);
+        }
+    }
+}
+
+impl Drop for SqlxConnection {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl fmt::Debug for SqlxConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqlxConnection")
+            .field("closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+}
+
+fn row(row: &PgRow) -> Result<Row, sqlx::Error> {
+    (0..row.len())
+        .map(|column| value(row.try_get_raw(column)?).map_err(sqlx::Error::Decode))
+        .collect()
+}
+
+fn value(raw: PgValueRef<'_>) -> Result<Value, BoxDynError> {
+    if raw.is_null() {
+        return Ok(Value::Null);
+    }
+    if raw.format() == PgValueFormat::Text {
+        return Ok(Value::Text(raw.as_str()?.to_owned()));
+    }
+    let type_info = raw.type_info().into_owned();
+    Ok(match type_info.name() {
+        "BOOL" => Value::Bool(Decode::<Postgres>::decode(raw)?),
+        "INT4" => Value::Int4(Decode::<Postgres>::decode(raw)?),
+        "INT8" => Value::Int8(Decode::<Postgres>::decode(raw)?),
+        "TEXT" => Value::Text(Decode::<Postgres>::decode(raw)?),
+        "VOID" => Value::Null,
+        other => return Err(format!("no statement should yield the type {other}").into()),
+    })
+}

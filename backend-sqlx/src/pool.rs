@@ -1,0 +1,101 @@
+use std::{pin::pin, str::FromStr, time::Duration};
+
+use advisory_core::{Error, Result, postgres::Pool};
+use async_trait::async_trait;
+use futures::future::{Either, select};
+use futures_timer::Delay;
+use sqlx::{
+    ConnectOptions, Connection, PgPool,
+    postgres::{PgConnectOptions, PgPoolOptions},
+};
+use tokio::runtime::Handle;
+
+use crate::{SqlxConnection, error};
+
+const POOL_SIZE: u32 = 10;
+const CHECKOUT_LIMIT: Duration = Duration::from_secs(30);
+const APPLICATION_NAME: &str = "advisory";
+
+/// Where the connections of a [`SqlxBackend`](crate::SqlxBackend) come from.
+///
+/// It is only needed by itself to make a
+/// [`PostgresBackend`](advisory_core::postgres::PostgresBackend) by hand.
+#[derive(Debug)]
+pub struct SqlxPool {
+    pool: PgPool,
+    /// Whether closing the backend closes the pool.
+    owned: bool,
+}
+
+impl SqlxPool {
+    /// See [`SqlxBackend::from_pool`](crate::SqlxBackend::from_pool).
+    #[must_use]
+    pub fn from_pool(pool: PgPool) -> Self {
+        let owned = false;
+        Self { pool, owned }
+    }
+
+    /// See [`SqlxBackend::connect`](crate::SqlxBackend::connect).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Backend`]: the URL is not understood, or the server cannot be reached.
+    pub async fn connect(url: &str) -> Result<Self> {
+        let options = PgConnectOptions::from_str(url).map_err(Error::backend)?;
+        Self::connect_pool(options, Self::default_options()).await
+    }
+
+    /// See [`SqlxBackend::connect_pool`](crate::SqlxBackend::connect_pool).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Backend`]: the server cannot be reached. [`Error::PoolExhausted`]: it does not
+    /// answer within the pool's limit.
+    pub async fn connect_pool(options: PgConnectOptions, pool: PgPoolOptions) -> Result<Self> {
+        let options = match options.get_application_name() {
+            Some(_) => options,
+            None => options.application_name(APPLICATION_NAME),
+        };
+        try_out(&options, pool.get_acquire_timeout())
+            .await
+            .map_err(error::checkout)?;
+        let pool = pool.connect_lazy_with(options);
+        let owned = true;
+        Ok(Self { pool, owned })
+    }
+
+    pub(crate) fn default_options() -> PgPoolOptions {
+        PgPoolOptions::new()
+            .max_connections(POOL_SIZE)
+            .acquire_timeout(CHECKOUT_LIMIT)
+    }
+}
+
+#[async_trait]
+impl Pool for SqlxPool {
+    type Connection = SqlxConnection;
+
+    async fn checkout(&self) -> Result<SqlxConnection> {
+        let runtime = Handle::try_current().ok();
+        let pooled = self.pool.acquire().await.map_err(error::checkout)?;
+        Ok(SqlxConnection::new(pooled, runtime))
+    }
+
+    async fn close(&self) {
+        if self.owned {
+            self.pool.close().await;
+        }
+    }
+}
+
+/// Opens and closes a first connection, which shows whether the options are right.
+///
+/// It is not one of the pool's: that would try a refused one again until its limit ends, and then
+/// report nothing but that.
+async fn try_out(options: &PgConnectOptions, limit: Duration) -> sqlx::Result<()> {
+    let attempt = pin!(async { options.connect().await?.close().await });
+    match select(attempt, Delay::new(limit)).await {
+        Either::Left((outcome, _)) => outcome,
+        Either::Right(_) => Err(sqlx::Error::PoolTimedOut),
+    }
+}

@@ -1,0 +1,116 @@
+use std::{fmt, time::Duration};
+
+use advisory_core::{Error, Result, postgres::Pool};
+use async_trait::async_trait;
+use deadpool_postgres::{
+    Manager, ManagerConfig, Pool as Deadpool, PoolConfig, RecyclingMethod, Runtime, Timeouts,
+};
+use tokio_postgres::{Config, NoTls, config::SslMode};
+
+use crate::{TlsConnector, TokioPostgresConnection, error};
+
+const POOL_SIZE: usize = 10;
+const CHECKOUT_LIMIT: Duration = Duration::from_secs(30);
+const APPLICATION_NAME: &str = "advisory";
+
+/// Where the connections of a [`TokioPostgresBackend`](crate::TokioPostgresBackend) come from.
+///
+/// It is only needed by itself to make a
+/// [`PostgresBackend`](advisory_core::postgres::PostgresBackend) by hand.
+pub struct TokioPostgresPool {
+    pool: Deadpool,
+    /// Whether closing the backend closes the pool.
+    owned: bool,
+}
+
+impl TokioPostgresPool {
+    /// See [`TokioPostgresBackend::from_pool`](crate::TokioPostgresBackend::from_pool).
+    #[must_use]
+    pub fn from_pool(pool: Deadpool) -> Self {
+        let owned = false;
+        Self { pool, owned }
+    }
+
+    /// See [`TokioPostgresBackend::connect`](crate::TokioPostgresBackend::connect).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Backend`]: the URL is not understood or asks for TLS, or the server cannot be
+    /// reached.
+    pub async fn connect(url: &str) -> Result<Self> {
+        let config: Config = url.parse().map_err(Error::backend)?;
+        if config.get_ssl_mode() == SslMode::Require {
+            return Err(Error::backend(
+                "the URL asks for TLS (sslmode=require), and connect has none; use connect_with \
+                 and a TLS connector",
+            ));
+        }
+        Self::connect_pool(config, NoTls, Self::default_config()).await
+    }
+
+    /// See [`TokioPostgresBackend::connect_pool`](crate::TokioPostgresBackend::connect_pool).
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Backend`]: the server cannot be reached.
+    pub async fn connect_pool(
+        mut config: Config,
+        tls: impl TlsConnector,
+        pool: PoolConfig,
+    ) -> Result<Self> {
+        if config.get_application_name().is_none() {
+            config.application_name(APPLICATION_NAME);
+        }
+        // Anything slower costs a round trip for each checkout, and there is nothing to clean up.
+        let recycling = ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        };
+        let Timeouts {
+            wait,
+            create,
+            recycle,
+        } = pool.timeouts;
+        let pool = Deadpool::builder(Manager::from_config(config, tls, recycling))
+            .config(pool)
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(wait.or(Some(CHECKOUT_LIMIT)))
+            .create_timeout(create.or(Some(CHECKOUT_LIMIT)))
+            .recycle_timeout(recycle.or(Some(CHECKOUT_LIMIT)))
+            .build()
+            .map_err(Error::backend)?;
+        // The first connection shows whether the configuration is right.
+        drop(pool.get().await.map_err(error::checkout)?);
+        let owned = true;
+        Ok(Self { pool, owned })
+    }
+
+    pub(crate) fn default_config() -> PoolConfig {
+        PoolConfig::new(POOL_SIZE)
+    }
+}
+
+#[async_trait]
+impl Pool for TokioPostgresPool {
+    type Connection = TokioPostgresConnection;
+
+    async fn checkout(&self) -> Result<TokioPostgresConnection> {
+        let client = self.pool.get().await.map_err(error::checkout)?;
+        Ok(TokioPostgresConnection::new(client))
+    }
+
+    async fn close(&self) {
+        if self.owned {
+            self.pool.close();
+        }
+    }
+}
+
+/// Not the configuration, which holds a password.
+impl fmt::Debug for TokioPostgresPool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokioPostgresPool")
+            .field("status", &self.pool.status())
+            .field("owned", &self.owned)
+            .finish_non_exhaustive()
+    }
+}
