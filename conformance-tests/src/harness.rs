@@ -1,0 +1,31 @@
+use std::fmt;
+
+use advisory_core::LockBackend;
+use async_trait::async_trait;
+
+use crate::Observer;
+
+/// What the suite has to know of the backend under test.
+#[async_trait]
+pub trait Harness: fmt::Debug + Send + Sync + 'static {
+    /// Makes a lock space for one case, which shares no lock with any other: on PostgreSQL a
+    /// database of its own.
+    async fn space(&self) -> Box<dyn Space>;
+}
+
+/// A lock space, and the backends that give access to it.
+#[async_trait]
+pub trait Space: fmt::Debug + Send + Sync + 'static {
+    /// A backend on this space, as another replica of a service would have it: what it takes, the
+    /// space's other backends find taken, but it shares no connection with them.
+    ///
+    /// `connections` is the most it may have open at a time. A backend that has no such limit
+    /// ignores it.
+    async fn backend(&self, connections: usize) -> Box<dyn LockBackend>;
+
+    /// Looks at the space without the help of the library.
+    fn observer(&self) -> &dyn Observer;
+
+    /// Removes the space at the end of the case, which may have failed.
+    async fn remove(&self);
+}

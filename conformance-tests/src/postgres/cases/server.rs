@@ -1,0 +1,103 @@
+use std::time::Duration;
+
+use advisory_core::{Error, Holder, Result};
+
+use crate::postgres::PostgresEnv;
+
+const SHORT: Duration = Duration::from_millis(200);
+
+/// Functions of the same names, earlier in the search path, that lie about everything.
+pub(super) async fn shadowing_functions_have_no_effect(env: &PostgresEnv) {
+    let client = env.client().await;
+    client
+        .run(
+            "CREATE FUNCTION public.pg_try_advisory_lock(bigint) RETURNS boolean
+                 LANGUAGE sql AS 'SELECT true';
+             CREATE FUNCTION public.pg_try_advisory_lock(int, int) RETURNS boolean
+                 LANGUAGE sql AS 'SELECT true';
+             CREATE FUNCTION public.pg_try_advisory_lock_shared(bigint) RETURNS boolean
+                 LANGUAGE sql AS 'SELECT true';
+             CREATE FUNCTION public.pg_advisory_lock(bigint) RETURNS void
+                 LANGUAGE sql AS 'SELECT';
+             CREATE FUNCTION public.pg_advisory_unlock(bigint) RETURNS boolean
+                 LANGUAGE sql AS 'SELECT true';
+             CREATE FUNCTION public.pg_backend_pid() RETURNS integer
+                 LANGUAGE sql AS 'SELECT 1';
+             CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean
+                 LANGUAGE sql AS 'SELECT true';
+             CREATE FUNCTION public.current_setting(text) RETURNS text
+                 LANGUAGE sql AS 'SELECT ''acquired''';
+             CREATE FUNCTION public.set_config(text, text, boolean) RETURNS text
+                 LANGUAGE sql AS 'SELECT ''acquired''';
+             CREATE FUNCTION public.unnest(bigint[]) RETURNS SETOF bigint
+                 LANGUAGE sql AS 'SELECT 0::bigint WHERE false';
+             CREATE VIEW public.pg_locks AS SELECT 1 AS pid;
+             CREATE DOMAIN public.int8 AS text;
+             CREATE DOMAIN public.int4 AS text;",
+        )
+        .await;
+    env.database().set("search_path = public, pg_catalog").await;
+
+    let locks = env.manager().await;
+    for lock in [locks.keyed(39), locks.keyed((3, 9))] {
+        for lock in [lock.clone(), lock.shared()] {
+            let guard = lock.lock().await.unwrap();
+            assert_eq!(env.held().await.len(), 1);
+            let rival = locks.keyed(lock.key());
+            assert!(rival.try_lock().await.unwrap().is_none());
+            holders(rival.lock_timeout(SHORT).await);
+            guard.release().await.unwrap();
+            assert_eq!(env.held().await, []);
+        }
+    }
+    let (outer, inner) = (locks.keyed(1), locks.keyed(2));
+    let nested = outer.with(async || inner.with(async || env.held().await).await);
+    assert_eq!(nested.await.unwrap().unwrap().len(), 2);
+    assert_eq!(env.held().await, []);
+}
+
+pub(super) async fn late_names_the_application(env: &PostgresEnv) {
+    let guard = env.manager().await.named("invoices").lock().await.unwrap();
+    let session = env.holder(guard.key()).await;
+
+    let late = env.manager().await.named("invoices");
+    let holders = holders(late.lock_timeout(SHORT).await);
+    let [found] = holders.as_slice() else {
+        panic!("there is one holder: {holders:?}");
+    };
+    assert_eq!(found.session.number(), session);
+    assert_eq!(found.state.as_deref(), Some("idle"));
+    let client = env.client().await;
+    let name = client
+        .value(&format!(
+            "SELECT application_name FROM pg_stat_activity WHERE pid = {session}"
+        ))
+        .await;
+    assert_eq!(found.application.as_deref().unwrap_or_default(), name);
+    guard.release().await.unwrap();
+}
+
+/// A session that nobody knows of any more, and that still holds the lock.
+pub(super) async fn orphans_are_named(env: &PostgresEnv) {
+    let orphan = env.client().await;
+    orphan
+        .run("SET application_name = 'orphan'; SELECT pg_advisory_lock(40)")
+        .await;
+    let pid = orphan.value("SELECT pg_backend_pid()").await;
+
+    let late = env.manager().await.keyed(40).lock_timeout(SHORT).await;
+    let holders = holders(late);
+    assert_eq!(holders.len(), 1);
+    assert_eq!(holders[0].session.to_string(), pid);
+    assert_eq!(holders[0].application.as_deref(), Some("orphan"));
+    assert_eq!(holders[0].state.as_deref(), Some("idle"));
+    assert_eq!(holders[0].client.as_deref(), Some("127.0.0.1"));
+}
+
+/// Who a wait that timed out says holds the lock.
+fn holders<T: std::fmt::Debug>(result: Result<T>) -> Vec<Holder> {
+    match result {
+        Err(Error::Timeout { holders, .. }) => holders,
+        other => panic!("should have timed out: {other:?}"),
+    }
+}

@@ -1,0 +1,74 @@
+use std::{fmt, sync::Arc};
+
+use advisory_core::LockBackend;
+use async_trait::async_trait;
+
+use super::{Database, Server, Tap, observer::PostgresObserver};
+use crate::{Harness, Observer, Space};
+
+/// What the suite has to know of a PostgreSQL backend.
+#[async_trait]
+pub trait Driver: fmt::Debug + Send + Sync + 'static {
+    /// The backend as its users make it, with a pool of at most so many connections.
+    async fn backend(&self, url: &str, connections: usize) -> Box<dyn LockBackend>;
+
+    /// The same on a pool that is tapped: `PostgresBackend::new(tap.on(pool))`.
+    async fn tapped(&self, url: &str, connections: usize, tap: &Tap) -> Box<dyn LockBackend>;
+}
+
+/// Makes a harness of a driver: each case gets a database of its own on the shared server.
+#[derive(Clone, Debug)]
+pub struct Postgres {
+    driver: Arc<dyn Driver>,
+}
+
+impl Postgres {
+    /// The harness of this driver.
+    pub fn new(driver: impl Driver) -> Self {
+        Self {
+            driver: Arc::new(driver),
+        }
+    }
+
+    pub(super) fn driver(&self) -> &Arc<dyn Driver> {
+        &self.driver
+    }
+
+    pub(super) async fn space_in(&self, database: Arc<Database>) -> PostgresSpace {
+        PostgresSpace {
+            driver: Arc::clone(&self.driver),
+            observer: PostgresObserver::new(database.client().await),
+            database,
+        }
+    }
+}
+
+#[async_trait]
+impl Harness for Postgres {
+    async fn space(&self) -> Box<dyn Space> {
+        let database = Arc::new(Server::shared().database().await);
+        Box::new(self.space_in(database).await)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct PostgresSpace {
+    driver: Arc<dyn Driver>,
+    database: Arc<Database>,
+    observer: PostgresObserver,
+}
+
+#[async_trait]
+impl Space for PostgresSpace {
+    async fn backend(&self, connections: usize) -> Box<dyn LockBackend> {
+        self.driver.backend(self.database.url(), connections).await
+    }
+
+    fn observer(&self) -> &dyn Observer {
+        &self.observer
+    }
+
+    async fn remove(&self) {
+        self.database.remove().await;
+    }
+}

@@ -1,0 +1,88 @@
+use std::{ops::Deref, sync::Arc};
+
+use advisory_core::LockManager;
+
+use super::{Database, Postgres, RawClient, Server, Tap, cases};
+use crate::{
+    Env, Runtime,
+    run::{find, run},
+};
+
+/// What a case on PostgreSQL has to work with: an [`Env`], and its database.
+#[derive(Debug)]
+pub struct PostgresEnv {
+    env: Env,
+    harness: Postgres,
+    database: Arc<Database>,
+}
+
+impl PostgresEnv {
+    async fn new(runtime: Arc<dyn Runtime>, harness: Postgres) -> Self {
+        let database = Arc::new(Server::shared().database().await);
+        let space = harness.space_in(Arc::clone(&database)).await;
+        Self {
+            env: Env::new(runtime, Box::new(space)),
+            harness,
+            database,
+        }
+    }
+
+    /// The database that is the case's lock space.
+    #[must_use]
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// A client of the database that the library has nothing to do with.
+    pub async fn client(&self) -> RawClient {
+        self.database.client().await
+    }
+
+    /// A manager on another database.
+    pub async fn manager_of(&self, database: &Database) -> LockManager {
+        let backend = self.harness.driver().backend(database.url(), 5).await;
+        LockManager::new(backend)
+    }
+
+    /// A manager whose connections can be tampered with.
+    pub async fn tapped_manager(&self, connections: usize) -> (LockManager, Tap) {
+        self.tapped_manager_of(&self.database, connections).await
+    }
+
+    /// The same on another database.
+    pub async fn tapped_manager_of(
+        &self,
+        database: &Database,
+        connections: usize,
+    ) -> (LockManager, Tap) {
+        let tap = Tap::default();
+        let url = database.url();
+        let backend = self.harness.driver().tapped(url, connections, &tap).await;
+        (LockManager::new(backend), tap)
+    }
+}
+
+impl Deref for PostgresEnv {
+    type Target = Env;
+
+    fn deref(&self) -> &Env {
+        &self.env
+    }
+}
+
+/// Runs one case of the list for PostgreSQL; the tests that
+/// [`postgres_suite!`](crate::postgres_suite) generates call it.
+///
+/// # Panics
+///
+/// If the case fails, does not end, or does not exist.
+pub fn run_postgres_case(harness: Postgres, runtime: impl Runtime, name: &str) {
+    let runtime: Arc<dyn Runtime> = Arc::new(runtime);
+    let case = find(cases::LIST, name);
+    run(
+        &*Arc::clone(&runtime),
+        case,
+        async || PostgresEnv::new(runtime, harness).await,
+        async |case| case.env.remove().await,
+    );
+}

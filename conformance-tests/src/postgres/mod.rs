@@ -1,0 +1,42 @@
+//! A throw-away PostgreSQL, and what the suite needs to run on it.
+//!
+//! - [`Server`] starts one server per test process, or uses the one that `DATABASE_URL` names.
+//! - [`Database`] is a lock space of its own on a server: advisory locks are kept per database.
+//! - [`RawClient`] talks to the server without the library, on any runtime.
+//! - [`Postgres`] is the [`Harness`](crate::Harness) of every [`Driver`].
+//! - [`Tap`] sends statements on the library's own connections.
+
+mod binaries;
+mod cases;
+mod client;
+mod database;
+mod driver;
+mod env;
+mod observer;
+mod server;
+mod supervisor;
+mod tap;
+
+use std::sync::LazyLock;
+
+use tokio::runtime::{Builder, Runtime};
+
+pub use client::RawClient;
+pub use database::Database;
+pub use driver::{Driver, Postgres};
+pub use env::{PostgresEnv, run_postgres_case};
+pub use server::Server;
+pub use tap::{Tap, Tapped, TappedConnection};
+
+/// Drives the connections of the raw clients, beside whatever runtime the case is on.
+fn background() -> &'static Runtime {
+    static BACKGROUND: LazyLock<Runtime> = LazyLock::new(|| {
+        Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("raw-clients")
+            .enable_all()
+            .build()
+            .expect("tokio starts")
+    });
+    &BACKGROUND
+}
