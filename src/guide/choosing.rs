@@ -1,0 +1,130 @@
+//! Choosing a backend, and sizing the pool.
+//!
+//! # Which backend
+//!
+//! Take the one whose driver your program has. A program with neither takes `tokio-postgres`, which
+//! spends fewer round trips and hears sooner of a broken connection. A unit test takes
+//! `MemoryBackend`. A library takes none: it depends on `advisory-core`, accepts a
+//! [`LockManager`](crate::LockManager), and leaves the choice to its users.
+//!
+//! | | `tokio-postgres` | `sqlx` |
+//! |---|---|---|
+//! | runs on | tokio | tokio, smol, async-std |
+//! | a checkout costs | nothing, if the pool recycles by `RecyclingMethod::Fast`; a round trip with `Verified` or `Clean` | a round trip, unless the pool has `test_before_acquire(false)` |
+//! | a return costs | nothing | a round trip, in a task that nobody waits for |
+//! | a connection that breaks while its lock is held | is noticed at once | is noticed by the next statement on it |
+//! | a checkout while the server refuses connections | fails at once, as `Backend` | tries until the pool's limit ends, then `PoolExhausted` |
+//! | a checkout from a full pool of your own | waits without limit, unless the pool has a `wait_timeout` | waits 30 s, unless the pool has another `acquire_timeout` |
+//!
+//! A lock lives in the database that the connections go to, and on the primary alone. All replicas
+//! have to use the same one, and a connection has to reach the server itself, or a pooler in
+//! session mode.
+//!
+//! # What a lock costs
+//!
+//! Beside what the pool adds:
+//!
+//! | | round trips |
+//! |---|---|
+//! | a free lock | two: one takes it, one gives it back |
+//! | a lock that is taken inside a section, or on a session | the same two, and no checkout |
+//! | a lock that the section holds already | none |
+//! | a try that misses | one; none while another task of the same manager holds the lock |
+//! | a wait | one to find out that it has to wait, then one per slice (0.3 to 0.4 s with default settings of the server) |
+//! | a timeout | one more, to ask who holds the lock |
+//!
+//! A connection prepares each statement when it first needs it, and the first connection of a
+//! backend asks the server for its version and some settings.
+//!
+//! # Who occupies a connection
+//!
+//! - A lock that is held: one for a section with all that is nested in it, one for each guard that
+//!   was taken outside of a section.
+//! - A wait for a lock: one each, also if the tasks belong to one process and want the same lock.
+//! - A [`Session`](crate::Session): one, however many locks it holds.
+//! - A look at the [holders](crate::Lock::holders), outside of a section: one, while it lasts.
+//!
+//! The connection of a lock is not yours to query on. What a section does in the database it does
+//! on another connection.
+//!
+//! # The formula
+//!
+//! Per process, let L be the most locks that are held or waited for at the same time, each section
+//! or session counted once, and Q the most connections that the program's own queries need at the
+//! same time. Then
+//!
+//! ```text
+//! one pool for both:        connections  ≥  L + Q
+//! a pool for locks alone:   connections  ≥  L
+//! on the server:            replicas × (L + Q)  ≤  max_connections − what is reserved
+//! ```
+//!
+//! The first line is a matter of life and death, not of speed: in a shared pool of N connections, N
+//! tasks that each hold a lock and then want a query wait for each other until the pool's limit
+//! ends. So give locks and queries a pool each, or make sure of L: with a semaphore around the
+//! tasks that lock, or a fixed number of workers.
+//!
+//! A pool for locks alone may even be smaller than L: who finds it empty waits for a connection
+//! instead of for the lock. That ends well if nobody who holds a lock needs another connection of
+//! that pool. Nested sections do not; a guard that is taken beside another guard does, and so does
+//! a spawned task that takes a lock while its section waits for it. And then ten waiters for one
+//! busy lock can keep everybody else from a lock that is free.
+//!
+//! # A pool of its own, or yours
+//!
+//! | | its own: `connect`, `connect_with`, `connect_pool` | yours: `from_pool` |
+//! |---|---|---|
+//! | size | ten connections, or what `connect_pool` is given | the pool's |
+//! | a checkout waits | at most 30 s, or what `connect_pool` is given | as the pool has it |
+//! | `application_name` | `advisory`, unless you set one | the pool's |
+//! | `LockManager::close` | closes it | leaves it open |
+//!
+//! Set an `application_name` that tells replicas apart: it is what a
+//! [`Timeout`](crate::Error::Timeout) of somebody else says about you.
+//!
+//! # When the pool is too small
+//!
+//! Two errors tell of it, and which one comes depends on whose patience ends first:
+//!
+//! - [`PoolExhausted`](crate::Error::PoolExhausted): the pool's own limit ended. A try can get it,
+//!   too: it does not wait for the lock, but it may wait for a connection. It is never reported as
+//!   a miss.
+//! - [`Timeout`](crate::Error::Timeout) at the stage [`Connection`](crate::Stage::Connection): the
+//!   caller's own timeout ended. A timeout below one second gives the checkout that second all the
+//!   same, so that an idle connection can be found or a new one opened.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use advisory::{Error, LockManager, MemoryBackend, Stage};
+//!
+//! # futures::executor::block_on(async {
+//! let pool = MemoryBackend::new()
+//!     .with_max_sessions(1)
+//!     .with_checkout_timeout(Duration::from_secs(5));
+//! let locks = LockManager::new(pool);
+//! let guard = locks.named("imports:run").lock().await?;
+//!
+//! // Another lock needs another connection, and there is none.
+//! let other = locks.named("digest").lock_timeout(Duration::from_millis(10)).await;
+//! assert!(matches!(other, Err(Error::Timeout { stage: Stage::Connection, .. })));
+//!
+//! // That this lock is taken needs no connection to find out.
+//! assert!(locks.named("imports:run").try_lock().await?.is_none());
+//!
+//! // What is nested in a section needs none of its own.
+//! guard.release().await?;
+//! locks.named("imports:run").with(async || {
+//!     locks.named("digest").with(async || { /* … */ }).await
+//! }).await??;
+//! # Ok::<(), advisory::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! # Many locks at a time
+//!
+//! Each lock that is held takes a place in the server's shared lock table, which has room for about
+//! `max_locks_per_transaction × (max_connections + max_prepared_transactions)` locks of any kind,
+//! of all databases. When it is full the error is [`LockTableFull`](crate::Error::LockTableFull),
+//! and other users of the server get it as well. Take the locks that you need now, and release
+//! them.

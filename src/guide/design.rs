@@ -1,0 +1,134 @@
+//! The design, and the reasons for it.
+//!
+//! For those who want to judge it, or to change it. Numbers were measured on PostgreSQL 15 with
+//! default settings, unless it says otherwise; take them as sizes, not as promises.
+//!
+//! # A lock is a connection
+//!
+//! PostgreSQL has advisory locks of two kinds. Those of a transaction end with it, which would keep
+//! a transaction open for as long as the section takes: minutes, for a migration, with a snapshot
+//! or a transaction id that vacuum has to respect. And `CREATE INDEX CONCURRENTLY` cannot run in a
+//! transaction at all. So locks here are of the other kind, those of a session, and are held on a
+//! connection that is idle and in no transaction.
+//!
+//! The price is that lock and unlock must come from the same connection. A pool hands out another
+//! one each time; then the unlock does nothing, and the lock stays on a connection that somebody
+//! else gets. Here an *owner* has one connection from the first statement to the last, and no way
+//! leads out of it but two: it is recycled, with nothing on it, or it is closed.
+//!
+//! # Why drop closes
+//!
+//! Rust has no asynchronous drop. A future or a guard can be dropped where no runtime is, in the
+//! middle of a statement, in a panic. To send an unlock then may need somebody to drive the
+//! connection; and a statement that was cancelled may have been executed or not. Closing the
+//! connection needs nobody, cannot block, and is understood by the server: it frees everything.
+//! About a millisecond later the lock is free. A connection is cheap beside a lock that stays.
+//!
+//! Only where other locks live on the connection is an unlock sent instead. There every statement
+//! belongs to the connection, not to its caller: if the caller goes away, whoever uses the
+//! connection next polls the statement to its end first, and unlocks what was granted to nobody. So
+//! the cancelled wait for an inner lock never costs the outer one.
+//!
+//! # Why waiting goes by slices
+//!
+//! The plain way to wait is `SELECT pg_advisory_lock(…)`. It has five faults:
+//!
+//! - With a timeout it can end in an error and **hold the lock all the same**, if the grant and the
+//!   timeout race: 702 of 20,275 waits that timed out.
+//! - A waiting statement holds a snapshot. A `CREATE INDEX CONCURRENTLY` elsewhere waits for it,
+//!   and so does the cleaning up of vacuum.
+//! - A `statement_timeout` or `lock_timeout` of the role ends it.
+//! - A wait whose client has gone stays in the queue until it is granted.
+//! - Every timeout is an error in the server's log.
+//!
+//! The other plain way is to poll `pg_try_advisory_lock`. It has none of these faults, but hands
+//! over as slowly as it polls, and a poller is in no queue, so that the server cannot see a
+//! deadlock.
+//!
+//! A slice is a short wait, about 0.3 to 0.4 s, again and again. Within it the waiter stands in the
+//! server's queue, so a lock that is released is handed over in about a millisecond. Between two of
+//! them it holds no snapshot, index builds pass, and an abandoned wait has an end. Slices are
+//! jittered, so that waiters which came together do not leave the queue together.
+//!
+//! Two kinds of waiters get longer slices:
+//!
+//! - The server looks for a cycle once a wait has lasted for `deadlock_timeout`, so slices below it
+//!   would hide every deadlock. An owner that holds other locks, and only such an owner can be part
+//!   of one, gets slices of 1.5 × `deadlock_timeout` once it has waited for longer than that. Not
+//!   while somebody else wants its connection: a release must not wait for that long.
+//! - Each slice's end lets in the readers that are queued behind a writer, so a writer behind
+//!   overlapping readers would never get its turn. Its slices double, up to 30 s, until it outlasts
+//!   the readers that are there.
+//!
+//! An index build can be in a cycle with a waiter: the holder of the lock waits for the build, and
+//! the build for the waiter's snapshot. A short slice is over before the server looks. One of 1.5 ×
+//! `deadlock_timeout` is looked at before the build is, so it is the victim, sees in the server's
+//! report that an index build is part of the cycle, and just waits on. Only the grown slices of a
+//! writer behind readers can stand in a build's way for longer.
+//!
+//! # Why one DO block
+//!
+//! A slice is one message of the simple protocol: settings, a `DO` block, and a `SELECT` of its
+//! outcome. One message is one implicit transaction, and one round trip.
+//!
+//! - The block catches the timeout, so nothing is logged as an error, and a transaction around it,
+//!   if there were one, would survive.
+//! - In the handler it settles the race above: it tries once more; if that hits, it unlocks once
+//!   and looks whether the session still has the lock. If so, the raced grant was real. In 51,511
+//!   timeouts there were 1,147 raced grants, and each was found. A look at `pg_locks` every time
+//!   would cost 6 ms with 10,000 locks held; this way it is needed only after a race.
+//! - The key and the length are passed as settings of the transaction, so the block's text never
+//!   changes, and `pg_stat_statements` counts it as one statement.
+//!
+//! A role that may not use `plpgsql` gets the plain statement, with the same questions asked from
+//! outside.
+//!
+//! # What is never changed on your connection
+//!
+//! A connection of your own pool comes back as it was: in no transaction, with no lock, and with
+//! every setting as before. What a wait changes (`lock_timeout`, `statement_timeout`,
+//! `transaction_timeout` on 17 and newer) it changes for its own transaction only. What stays is
+//! harmless: prepared statements, and the names of a few empty settings that begin with
+//! `advisory.`.
+//!
+//! All names in the statements are qualified with `pg_catalog`, so that no `search_path` can put
+//! another function in their place.
+//!
+//! # Why the session is the owner
+//!
+//! A section's nested calls use its connection. That is thrifty, but the reason is deadlocks: the
+//! server finds a cycle among connections only if each owner is *one* connection. If an inner lock
+//! had a connection of its own, the server would see two owners that do not wait for each other.
+//!
+//! It also makes entering again natural, since a session is granted what it has. But the server
+//! would then grant everything to every part of the section, shared and exclusive at once. So the
+//! library decides what the parts of one owner may do to each other: by ancestry, because whoever
+//! encloses you waits for you anyway. See [`deadlocks`](super::deadlocks).
+//!
+//! # Why a context is a future that swaps a thread-local
+//!
+//! Nested calls have to find their section's connection. Passing it as an argument would put the
+//! lock into the signature of everything in between; the task-locals of a runtime would tie the
+//! library to that runtime. So the future of a section puts its context into a thread-local before
+//! it polls, and takes it out afterwards, also in a panic. That works on every executor, costs no
+//! allocation per poll, and makes what is spawned a stranger, which it is: it may outlive the
+//! section.
+//!
+//! # Why the answer carries more than a boolean
+//!
+//! The statement that takes a lock also returns the server process and whether the server is a
+//! standby. A pooler that changes the connection underneath is noticed when the process changes,
+//! and a primary that became a standby is noticed when it answers. That costs no round trip;
+//! a check of its own would cost one for each lock.
+//!
+//! # Why keys are hashes of a documented kind
+//!
+//! Names become 64-bit keys by SHA-256 ([`derive_key`](crate::derive_key)), which any language has,
+//! not by the server's `hashtext`, which is 32 bits wide, so that names collide in practice
+//! (`tenant:59552` and `tenant:99827` do), and not part of its documented interface.
+//!
+//! # Why the core knows no driver and no runtime
+//!
+//! What two drivers have in common is written once, over a trait with four methods. A library that
+//! locks depends on the core alone. Time comes from a timer thread of its own (`futures-timer`);
+//! nothing is spawned.
