@@ -160,6 +160,15 @@ impl Error {
         Self::backend("the wait ended with neither a lock nor an error")
     }
 
+    /// The server has not answered for so long.
+    pub(crate) fn unanswered(waited: Duration) -> Self {
+        Self::Timeout {
+            waited,
+            stage: Stage::Server,
+            holders: Vec::new(),
+        }
+    }
+
     /// The same timeout, with the names of those who were in the way.
     pub(crate) fn held_by(self, holders: Vec<Holder>) -> Self {
         match self {

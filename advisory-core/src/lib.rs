@@ -44,6 +44,7 @@ mod lock;
 mod manager;
 mod mode;
 mod namespace;
+mod options;
 mod owner;
 mod patience;
 #[cfg(feature = "postgres")]
@@ -60,5 +61,6 @@ pub use lock::Lock;
 pub use manager::LockManager;
 pub use mode::LockMode;
 pub use namespace::Namespace;
+pub use options::Options;
 pub use session::Session;
 pub use spi::{LockBackend, LockSession, SessionId};

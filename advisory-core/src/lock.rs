@@ -106,8 +106,9 @@ impl Lock {
     /// # Cancel safety
     ///
     /// Dropping the future while it waits leaves no lock behind; a wait that is under way on the
-    /// server ends within one slice (0.4 s with default settings of the server). Dropping it
-    /// while the section runs drops the section, and frees the lock by closing its connection.
+    /// server ends with its slice: 0.4 s with default settings of the server, 1.5 s for an owner
+    /// that holds other locks, up to 30 s for a writer that waits behind readers. Dropping it while
+    /// the section runs drops the section, and frees the lock by closing its connection.
     ///
     /// # Examples
     ///

@@ -7,7 +7,7 @@ use std::{
 use event_listener::Event;
 
 use crate::{
-    Error, Lock, LockBackend, LockKey, Namespace, Result, Session, Stage,
+    Error, Lock, LockBackend, LockKey, Namespace, Options, Result, Session, Stage,
     context::{Frame, ManagerId},
     key::KeySpace,
     ledger::Ledger,
@@ -54,10 +54,17 @@ impl LockManager {
     /// A manager of the locks that `backend` gives access to.
     #[must_use]
     pub fn new(backend: impl LockBackend) -> Self {
+        Self::with_options(backend, Options::new())
+    }
+
+    /// As [`new`](Self::new), with other options than the defaults.
+    #[must_use]
+    pub fn with_options(backend: impl LockBackend, options: Options) -> Self {
         Self {
             shared: Arc::new(Shared {
                 id: ManagerId::next(),
                 backend: Box::new(backend),
+                options,
                 ledger: Ledger::default(),
                 lifecycle: Mutex::default(),
                 vacated: Event::new(),
@@ -182,7 +189,8 @@ impl LockManager {
         }
         self.shared.lifecycle().closed = true;
         self.shared.vacated(patience).await?;
-        self.shared.backend.close().await
+        let limit = Patience::timeout(self.shared.options.answer_within);
+        limit.bound_answer(self.shared.backend.close()).await
     }
 }
 
@@ -190,6 +198,7 @@ impl LockManager {
 pub(crate) struct Shared {
     pub(crate) id: ManagerId,
     backend: Box<dyn LockBackend>,
+    options: Options,
     pub(crate) ledger: Ledger,
     lifecycle: Mutex<Lifecycle>,
     /// Notified when the last admission ends.
@@ -241,6 +250,7 @@ impl fmt::Debug for Shared {
         f.debug_struct("Shared")
             .field("id", &self.id)
             .field("backend", &self.backend)
+            .field("options", &self.options)
             .field("ledger", &self.ledger)
             .field("lifecycle", &self.lifecycle)
             .finish_non_exhaustive()
@@ -256,6 +266,10 @@ pub(crate) struct Admission {
 impl Admission {
     pub(crate) fn backend(&self) -> &dyn LockBackend {
         &*self.shared.backend
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.shared.options
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {

@@ -14,7 +14,7 @@ use crate::{Error, Result, Stage};
 pub(crate) const GRACE: Duration = Duration::from_secs(1);
 
 /// Beyond this a timeout is none. Also keeps sums of times far from overflowing.
-const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+pub(crate) const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
 /// How long a caller is willing to wait, from the moment this was made.
 #[derive(Clone, Copy, Debug)]

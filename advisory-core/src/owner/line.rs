@@ -3,15 +3,18 @@ use std::{
     future::poll_fn,
     mem,
     ops::{Deref, DerefMut},
+    pin::pin,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll, Waker, ready},
+    time::Duration,
 };
 
 use async_lock::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, Either, select};
+use futures_timer::Delay;
 
 use super::Vitals;
 use crate::{
@@ -32,6 +35,8 @@ pub(super) struct Line {
     /// Claims that nobody holds any more, to be unlocked by whoever has the seat.
     debts: Mutex<Vec<Claim>>,
     vitals: Arc<Vitals>,
+    /// How long the session may take to answer.
+    answer_within: Duration,
 }
 
 /// The session, and what it is doing.
@@ -39,7 +44,8 @@ enum Seat {
     Idle(Box<dyn LockSession>),
     Busy {
         call: Call,
-        future: BoxFuture<'static, (Box<dyn LockSession>, Result<Answer>)>,
+        /// Comes without the session if that has not answered in time.
+        future: BoxFuture<'static, (Option<Box<dyn LockSession>>, Result<Answer>)>,
     },
     /// The session has ended, for this reason if it is known.
     Lost(Option<Cause>),
@@ -61,13 +67,18 @@ enum Answer {
 }
 
 impl Line {
-    pub(super) fn new(session: Box<dyn LockSession>, vitals: Arc<Vitals>) -> Self {
+    pub(super) fn new(
+        session: Box<dyn LockSession>,
+        vitals: Arc<Vitals>,
+        answer_within: Duration,
+    ) -> Self {
         vitals.hear(session.id());
         Self {
             seat: AsyncMutex::new(Seat::Idle(session)),
             queue: AtomicUsize::new(0),
             debts: Mutex::default(),
             vitals,
+            answer_within,
         }
     }
 
@@ -88,7 +99,7 @@ impl Line {
         let debt = Debt { line: self, claim };
         let mut seat = self.settled().await?;
         mem::forget(debt);
-        seat.begin(Call::Unlock(claim));
+        seat.begin(Call::Unlock(claim), self.answer_within);
         let answer = poll_fn(|cx| self.poll(&mut seat, cx)).await;
         match (&*seat, answer) {
             (Seat::Lost(_), _) => Err(seat.lost()),
@@ -142,7 +153,7 @@ impl Line {
 
     async fn call(&self, call: Call) -> Result<Answer> {
         let mut seat = self.settled().await?;
-        seat.begin(call);
+        seat.begin(call, self.answer_within);
         poll_fn(|cx| self.poll(&mut seat, cx)).await
     }
 
@@ -176,7 +187,7 @@ impl Line {
             if debts.is_empty() || matches!(seat, Seat::Lost(_)) {
                 return Poll::Ready(());
             }
-            seat.begin(Call::Pay(debts));
+            seat.begin(Call::Pay(debts), self.answer_within);
         }
     }
 
@@ -224,13 +235,13 @@ impl Line {
 
 impl Seat {
     /// Begins a call on the idle session. Its future owns the session until it ends.
-    fn begin(&mut self, call: Call) {
+    fn begin(&mut self, call: Call, answer_within: Duration) {
         let idle = mem::replace(self, Self::Lost(None));
         let Self::Idle(session) = idle else {
             *self = idle;
             return;
         };
-        let future = Box::pin(perform(session, call.clone()));
+        let future = Box::pin(perform(session, call.clone(), answer_within));
         *self = Self::Busy { call, future };
     }
 
@@ -247,11 +258,14 @@ impl Seat {
             *self = Self::Busy { call, future };
             return Poll::Pending;
         };
-        *self = match &answer {
-            Err(error) if session.is_lost() => Self::Lost(Some(error.cause())),
+        *self = match (session, &answer) {
             // What the server does not know we hold, it may have given to others.
-            Ok(Answer::Done(done)) if call.unlocks() && done.contains(&false) => Self::Lost(None),
-            _ => Self::Idle(session),
+            (_, Ok(Answer::Done(done))) if call.unlocks() && done.contains(&false) => {
+                Self::Lost(None)
+            }
+            (Some(session), Ok(_)) => Self::Idle(session),
+            (Some(session), Err(_)) if !session.is_lost() => Self::Idle(session),
+            (_, answer) => Self::Lost(answer.as_ref().err().map(Error::cause)),
         };
         Poll::Ready(answer)
     }
@@ -276,32 +290,48 @@ impl Answer {
 }
 
 impl Call {
+    /// How long the session may take of its own accord.
+    fn lasts(&self) -> Duration {
+        match self {
+            Self::Wait(_, turn) => turn.patience.unwrap_or(Turn::LONGEST).min(Turn::LONGEST),
+            _ => Duration::ZERO,
+        }
+    }
+
     fn unlocks(&self) -> bool {
         matches!(self, Self::Unlock(_) | Self::Pay(_))
     }
 }
 
+/// Makes a call, and gives the session up if it does not answer in time.
 async fn perform(
     mut session: Box<dyn LockSession>,
     call: Call,
-) -> (Box<dyn LockSession>, Result<Answer>) {
-    let answer = match call {
-        Call::TryLock(claim) => session
-            .submit(&[Request::TryLock(claim)])
-            .await
-            .map(Answer::Done),
-        Call::Unlock(claim) => session
-            .submit(&[Request::Unlock(claim)])
-            .await
-            .map(Answer::Done),
-        Call::Pay(claims) => {
-            let batch: Vec<_> = claims.into_iter().map(Request::Unlock).collect();
-            session.submit(&batch).await.map(Answer::Done)
+    answer_within: Duration,
+) -> (Option<Box<dyn LockSession>>, Result<Answer>) {
+    let limit = answer_within.saturating_add(call.lasts());
+    let answer = {
+        let asked = pin!(ask(&mut *session, call));
+        match select(asked, Delay::new(limit)).await {
+            Either::Left((answer, _)) => Some(answer),
+            Either::Right(_) => None,
         }
-        Call::Wait(claim, turn) => session.wait(claim, turn).await.map(Answer::Waited),
-        Call::Holders(key) => session.holders(key).await.map(Answer::Holders),
     };
-    (session, answer)
+    match answer {
+        Some(answer) => (Some(session), answer),
+        None => (None, Err(Error::unanswered(limit))),
+    }
+}
+
+async fn ask(session: &mut dyn LockSession, call: Call) -> Result<Answer> {
+    let batch: Vec<_> = match call {
+        Call::Wait(claim, turn) => return session.wait(claim, turn).await.map(Answer::Waited),
+        Call::Holders(key) => return session.holders(key).await.map(Answer::Holders),
+        Call::TryLock(claim) => vec![Request::TryLock(claim)],
+        Call::Unlock(claim) => vec![Request::Unlock(claim)],
+        Call::Pay(claims) => claims.into_iter().map(Request::Unlock).collect(),
+    };
+    session.submit(&batch).await.map(Answer::Done)
 }
 
 fn no_answer() -> Error {

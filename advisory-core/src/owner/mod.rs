@@ -52,7 +52,11 @@ impl Owner {
         let session = patience.bound_checkout(admission.backend().open()).await?;
         let vitals = Arc::new(Vitals::new());
         Ok(Arc::new(Self {
-            line: Line::new(session, Arc::clone(&vitals)),
+            line: Line::new(
+                session,
+                Arc::clone(&vitals),
+                admission.options().answer_within,
+            ),
             table: Mutex::default(),
             changed: Event::new(),
             vitals,
@@ -91,7 +95,8 @@ impl Owner {
                         claim,
                         entry,
                     };
-                    let granted = patience.bound_answer(self.ask(claim, patience)).await?;
+                    let granted = patience.bound_answer(self.ask(claim, patience)).await;
+                    let granted = granted.map_err(|error| self.or_lost(error))?;
                     return Ok(granted.then(|| self.hold(claim, request.granted())));
                 }
                 // Somebody else's question, whose answer comes in any case.
@@ -137,11 +142,22 @@ impl Owner {
                         0
                     };
                 }
-                // An unlock that somebody left to be sent may be all that the cycle was made of;
-                // it is sent before the next turn.
-                Err(Error::Deadlock { .. }) if !deadlocked => deadlocked = true,
+                // A release that waits for the session may be all that the cycle was made of. It
+                // comes before the next turn.
+                Err(Error::Deadlock { .. }) if !deadlocked && self.line.is_wanted() => {
+                    deadlocked = true;
+                }
                 Err(error) => return Err(error),
             }
+        }
+    }
+
+    /// What an error means to an owner: if its session is gone, so is all that it held, and that
+    /// counts for more than what became of the request.
+    fn or_lost(&self, error: Error) -> Error {
+        match self.check() {
+            Err(lost) if self.table().holds_anything() => lost,
+            _ => error,
         }
     }
 

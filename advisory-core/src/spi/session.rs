@@ -57,7 +57,7 @@ pub trait LockSession: fmt::Debug + Send + 'static {
     async fn submit(&mut self, batch: &[Request]) -> Result<Vec<bool>>;
 
     /// Waits for the claim, for one [`Turn`]: as long as the session sees fit, and no longer than
-    /// [`Turn::patience`].
+    /// [`Turn::patience`] and [`Turn::LONGEST`].
     ///
     /// Waiting goes by turns so that a session that holds other locks can release one of them in
     /// between, and so that a waiter does not stand in the server's way for long. When

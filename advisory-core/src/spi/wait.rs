@@ -18,6 +18,10 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// No turn may last longer than this, whatever its patience; a session that is silent for long
+    /// after that counts as lost.
+    pub const LONGEST: Duration = Duration::from_secs(30);
+
     /// The first turn of a wait that is willing to take `patience`.
     ///
     /// # Examples
