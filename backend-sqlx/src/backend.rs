@@ -1,4 +1,7 @@
-use advisory_core::{LockBackend, LockSession, Result, postgres::PostgresBackend};
+use advisory_core::{
+    LockBackend, LockSession, Result,
+    postgres::{PostgresBackend, PostgresOptions},
+};
 use async_trait::async_trait;
 use sqlx::{
     PgPool,
@@ -51,7 +54,9 @@ impl SqlxBackend {
     /// The pool's own limits hold: how many connections there are, and how long a checkout waits
     /// for one before it fails with
     /// [`Error::PoolExhausted`](advisory_core::Error::PoolExhausted). A lock that is held needs a
-    /// connection for as long as that takes; leave enough of them for the work under the lock.
+    /// connection for as long as that takes; leave enough of them for the work under the lock. At
+    /// most three quarters of the connections are in use for locks at a time;
+    /// [`PostgresOptions::max_sessions`] sets another number.
     ///
     /// # Examples
     ///
@@ -155,6 +160,30 @@ impl SqlxBackend {
     /// ```
     pub async fn connect_pool(options: PgConnectOptions, pool: PgPoolOptions) -> Result<Self> {
         SqlxPool::connect_pool(options, pool).await.map(Self::new)
+    }
+
+    /// The same pool with other options than the defaults. Clones made earlier keep theirs.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use advisory_backend_sqlx::{PostgresOptions, SqlxBackend};
+    ///
+    /// # async fn example() -> advisory_core::Result<()> {
+    /// let options = PostgresOptions::new().dead_host_within(Duration::from_secs(10));
+    /// let backend = SqlxBackend::connect("postgres://app@localhost/app")
+    ///     .await?
+    ///     .with_options(options);
+    /// # drop(backend);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_options(self, options: PostgresOptions) -> Self {
+        let inner = self.inner.with_options(options);
+        Self { inner }
     }
 
     fn new(pool: SqlxPool) -> Self {

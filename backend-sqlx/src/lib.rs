@@ -42,6 +42,8 @@
 //! # }
 //! ```
 
+pub use advisory_core::postgres::PostgresOptions;
+
 mod backend;
 mod connection;
 mod error;

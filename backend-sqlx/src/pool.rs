@@ -81,6 +81,11 @@ impl Pool for SqlxPool {
         Ok(SqlxConnection::new(pooled, runtime))
     }
 
+    fn borrowed(&self) -> Option<usize> {
+        let size = self.pool.options().get_max_connections();
+        (!self.owned).then(|| size.try_into().unwrap_or(usize::MAX))
+    }
+
     async fn close(&self) {
         if self.owned {
             self.pool.close().await;

@@ -1,4 +1,7 @@
-use advisory_core::{LockBackend, LockSession, Result, postgres::PostgresBackend};
+use advisory_core::{
+    LockBackend, LockSession, Result,
+    postgres::{PostgresBackend, PostgresOptions},
+};
 use async_trait::async_trait;
 use deadpool_postgres::{Pool, PoolConfig};
 use tokio_postgres::Config;
@@ -51,7 +54,8 @@ impl TokioPostgresBackend {
     /// [`Error::PoolExhausted`](advisory_core::Error::PoolExhausted). deadpool's default is to wait
     /// without limit; [`PoolBuilder::wait_timeout`](deadpool_postgres::PoolBuilder::wait_timeout)
     /// sets one. A lock that is held needs a connection for as long as that takes; leave enough of
-    /// them for the work under the lock.
+    /// them for the work under the lock. At most three quarters of the connections are in use for
+    /// locks at a time; [`PostgresOptions::max_sessions`] sets another number.
     ///
     /// # Examples
     ///
@@ -163,6 +167,30 @@ impl TokioPostgresBackend {
         TokioPostgresPool::connect_pool(config, tls, pool)
             .await
             .map(Self::new)
+    }
+
+    /// The same pool with other options than the defaults. Clones made earlier keep theirs.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// use advisory_backend_tokio_postgres::{PostgresOptions, TokioPostgresBackend};
+    ///
+    /// # async fn example() -> advisory_core::Result<()> {
+    /// let options = PostgresOptions::new().dead_host_within(Duration::from_secs(10));
+    /// let backend = TokioPostgresBackend::connect("postgres://app@localhost/app")
+    ///     .await?
+    ///     .with_options(options);
+    /// # drop(backend);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_options(self, options: PostgresOptions) -> Self {
+        let inner = self.inner.with_options(options);
+        Self { inner }
     }
 
     fn new(pool: TokioPostgresPool) -> Self {

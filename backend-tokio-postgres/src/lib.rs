@@ -35,6 +35,8 @@
 //! # }
 //! ```
 
+pub use advisory_core::postgres::PostgresOptions;
+
 mod backend;
 mod connection;
 mod error;

@@ -98,6 +98,10 @@ impl Pool for TokioPostgresPool {
         Ok(TokioPostgresConnection::new(client))
     }
 
+    fn borrowed(&self) -> Option<usize> {
+        (!self.owned).then(|| self.pool.status().max_size)
+    }
+
     async fn close(&self) {
         if self.owned {
             self.pool.close();

@@ -147,7 +147,8 @@ impl Line {
             return;
         };
         if let Seat::Idle(session) = mem::replace(&mut *seat, Seat::Lost(None)) {
-            session.recycle().await;
+            // A session that cannot be given back in time is dropped, which closes it.
+            select(session.recycle(), Delay::new(self.answer_within)).await;
         }
     }
 

@@ -1,11 +1,17 @@
-use std::sync::{
-    Arc, OnceLock,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    pin::pin,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
+use async_lock::{Semaphore, SemaphoreGuardArc};
 use async_trait::async_trait;
+use futures::future::{Either, select};
+use futures_timer::Delay;
 
-use super::{Connection, Pool, PostgresSession, server::Server};
+use super::{Connection, Pool, PostgresOptions, PostgresSession, server::Server};
 use crate::{Error, LockBackend, LockSession, Result};
 
 /// A backend on PostgreSQL's advisory locks, for any driver that has a [`Pool`].
@@ -23,7 +29,10 @@ pub struct PostgresBackend<P: Pool> {
 
 #[derive(Debug)]
 struct Shared<P> {
-    pool: P,
+    pool: Arc<P>,
+    options: PostgresOptions,
+    /// As many places as there may be sessions at once.
+    places: Option<Arc<Semaphore>>,
     /// What the first session found out.
     server: OnceLock<Server>,
     closed: AtomicBool,
@@ -33,13 +42,59 @@ impl<P: Pool> PostgresBackend<P> {
     /// A backend that takes its connections out of `pool`. Nothing is opened yet.
     #[must_use]
     pub fn new(pool: P) -> Self {
+        Self::on(Arc::new(pool), PostgresOptions::new())
+    }
+
+    /// The same pool with other options than the defaults. Clones made earlier keep theirs.
+    #[must_use]
+    pub fn with_options(self, options: PostgresOptions) -> Self {
+        Self::on(Arc::clone(&self.shared.pool), options)
+    }
+
+    fn on(pool: Arc<P>, options: PostgresOptions) -> Self {
+        let sessions = options.sessions(pool.borrowed());
         Self {
             shared: Arc::new(Shared {
                 pool,
+                options,
+                places: sessions.map(|sessions| Arc::new(Semaphore::new(sessions))),
                 server: OnceLock::new(),
                 closed: AtomicBool::new(false),
             }),
         }
+    }
+}
+
+impl<P: Pool> Shared<P> {
+    /// A place among the sessions that may be in use at once.
+    async fn place(&self) -> Result<Option<SemaphoreGuardArc>> {
+        let Some(places) = &self.places else {
+            return Ok(None);
+        };
+        if let Some(place) = places.try_acquire_arc() {
+            return Ok(Some(place));
+        }
+        let limit = self.options.session_within;
+        match select(pin!(places.acquire_arc()), Delay::new(limit)).await {
+            Either::Left((place, _)) => Ok(Some(place)),
+            Either::Right(_) => Err(Error::pool_exhausted(format!(
+                "as many sessions as may be are in use, and none ended within {limit:?}"
+            ))),
+        }
+    }
+
+    /// What is known of the server; the first to ask finds out.
+    async fn server(&self, connection: &mut P::Connection) -> Result<Server> {
+        if let Some(server) = self.server.get() {
+            return Ok(*server);
+        }
+        let inspection = pin!(Server::inspect(connection));
+        let server = match select(inspection, Delay::new(self.options.session_within)).await {
+            Either::Left((server, _)) => server?,
+            Either::Right(_) => return Err(Error::unanswered(self.options.session_within)),
+        };
+        // Two sessions that open at once both ask, and hear the same.
+        Ok(*self.server.get_or_init(|| server))
     }
 }
 
@@ -54,26 +109,26 @@ impl<P: Pool> Clone for PostgresBackend<P> {
 #[async_trait]
 impl<P: Pool> LockBackend for PostgresBackend<P> {
     async fn open(&self) -> Result<Box<dyn LockSession>> {
+        let shared = &self.shared;
+        let place = shared.place().await?;
         // A pool that was handed in stays open, and would go on lending.
-        if self.shared.closed.load(Ordering::Acquire) {
+        if shared.closed.load(Ordering::Acquire) {
             return Err(Error::Closed);
         }
-        let mut connection = self.shared.pool.checkout().await?;
-        let server = match self.shared.server.get() {
-            Some(server) => *server,
-            None => match Server::inspect(&mut connection).await {
-                // Two sessions that open at once both ask, and hear the same.
-                Ok(server) => *self.shared.server.get_or_init(|| server),
-                Err(error) => {
-                    // Nothing is wrong with the connection if it is the server that will not do.
-                    if matches!(error, Error::NotPrimary | Error::Unsupported { .. }) {
-                        connection.recycle().await;
-                    }
-                    return Err(error);
+        let mut connection = shared.pool.checkout().await?;
+        match shared.server(&mut connection).await {
+            Ok(server) => {
+                let dead_host = shared.options.dead_host;
+                let session = PostgresSession::new(connection, server, dead_host, place);
+                Ok(Box::new(session))
+            }
+            Err(error) => {
+                if !error.is_unanswered() {
+                    connection.recycle().await;
                 }
-            },
-        };
-        Ok(Box::new(PostgresSession::new(connection, server)))
+                Err(error)
+            }
+        }
     }
 
     async fn close(&self) -> Result<()> {

@@ -24,6 +24,10 @@ pub trait Pool: fmt::Debug + Send + Sync + 'static {
     /// Dropping the future leaves no connection checked out.
     async fn checkout(&self) -> Result<Self::Connection>;
 
+    /// How many connections the pool has, if it was handed in and others use it as well; `None` for
+    /// a pool of the backend's own.
+    fn borrowed(&self) -> Option<usize>;
+
     /// Closes the pool if this backend opened it; a pool that was handed in stays open.
     async fn close(&self);
 }

@@ -39,6 +39,10 @@
 //!         Ok(DriverConnection {})
 //!     }
 //!
+//!     fn borrowed(&self) -> Option<usize> {
+//!         None
+//!     }
+//!
 //!     async fn close(&self) {}
 //! }
 //!
@@ -76,8 +80,10 @@ mod driver;
 #[cfg(test)]
 mod fake;
 mod holders;
+mod options;
 mod server;
 mod session;
+mod settings;
 mod slice;
 mod sqlstate;
 mod statements;
@@ -86,4 +92,5 @@ mod wait;
 
 pub use backend::PostgresBackend;
 pub use driver::{Connection, DriverError, Param, Pool, Row, Value};
+pub use options::PostgresOptions;
 pub use session::PostgresSession;

@@ -14,6 +14,8 @@ pub(super) struct Server {
     pub(super) deadlock_timeout: Duration,
     /// Whether this role may run a DO block.
     pub(super) plpgsql: bool,
+    /// Whether this role's sessions are ended when they idle.
+    pub(super) idle_session_timeout: bool,
     /// When it was started, in microseconds: no two servers have that in common.
     started: u64,
 }
@@ -36,6 +38,7 @@ impl Server {
             Value::Bool(standby),
             Value::Int8(deadlock_timeout),
             Value::Bool(plpgsql),
+            Value::Bool(idle_session_timeout),
             Value::Int8(started),
         ] = *facts
         else {
@@ -54,6 +57,7 @@ impl Server {
             version,
             deadlock_timeout: Duration::from_millis(deadlock_timeout.unsigned_abs()),
             plpgsql,
+            idle_session_timeout,
             started: started.unsigned_abs(),
         })
     }
@@ -64,6 +68,7 @@ impl Server {
             version: 150_004,
             deadlock_timeout: Duration::from_secs(1),
             plpgsql: true,
+            idle_session_timeout: false,
             started: 1,
         }
     }
@@ -105,6 +110,7 @@ mod tests {
             Value::Bool(standby),
             Value::Int8(1000),
             Value::Bool(true),
+            Value::Bool(false),
             Value::Int8(1_700_000_000_000_000),
         ];
         let fake = Fake::new()

@@ -3,11 +3,13 @@ mod tests;
 
 use std::{fmt, mem};
 
+use async_lock::SemaphoreGuardArc;
 use async_trait::async_trait;
 
 use super::{
     Connection, DriverError, Param, Row, Value, holders,
     server::Server,
+    settings::{DeadHost, Upkeep},
     slice,
     statements::Statements,
     wait::{self, Slice},
@@ -25,16 +27,26 @@ pub struct PostgresSession<C: Connection> {
     server: Server,
     /// The server process that has answered so far.
     pid: Option<i32>,
+    upkeep: Upkeep,
     lost: bool,
+    /// Its place among those that may be in use at once.
+    _place: Option<SemaphoreGuardArc>,
 }
 
 impl<C: Connection> PostgresSession<C> {
-    pub(super) fn new(connection: C, server: Server) -> Self {
+    pub(super) fn new(
+        connection: C,
+        server: Server,
+        dead_host: Option<DeadHost>,
+        place: Option<SemaphoreGuardArc>,
+    ) -> Self {
         Self {
             connection,
             server,
             pid: None,
+            upkeep: Upkeep::new(dead_host, &server),
             lost: false,
+            _place: place,
         }
     }
 
@@ -88,14 +100,17 @@ impl<C: Connection> PostgresSession<C> {
 
     /// Reads the answer to one request, and what it says about the server.
     fn answer(&mut self, row: &[Value]) -> Result<bool> {
-        let [Value::Bool(done), Value::Int4(pid), standby @ ..] = row else {
+        let [Value::Bool(done), Value::Int4(pid), of_server @ ..] = row else {
             return Err(self.failed(DriverError::unexpected_answer()));
         };
         self.answered_by(*pid)?;
-        match standby {
-            [Value::Bool(true)] => Err(Error::NotPrimary),
-            _ => Ok(*done),
+        if let [Value::Bool(standby), mark] = of_server {
+            self.upkeep.see_mark(mark);
+            if *standby {
+                return Err(Error::NotPrimary);
+            }
         }
+        Ok(*done)
     }
 
     /// Fails if the server process is another one than before.
@@ -118,6 +133,12 @@ impl<C: Connection> PostgresSession<C> {
             Slice::Over(waited) => Ok(waited),
             Slice::Deadlock(detail) => Err(Error::deadlock(detail)),
         }
+    }
+
+    /// Sees to the connection, now that a lock depends on it.
+    async fn keep_up(&mut self) -> Result<()> {
+        let done = self.upkeep.see_to(&mut self.connection).await;
+        done.map_err(|error| self.failed(error))
     }
 
     /// Fails once the session is lost, whatever the connection may still be good for.
@@ -177,14 +198,25 @@ impl<C: Connection> LockSession for PostgresSession<C> {
 
     async fn submit(&mut self, batch: &[Request]) -> Result<Vec<bool>> {
         self.check()?;
-        let answers = self.run(batch).await;
+        let mut answers = self.run(batch).await;
+        if let Ok(answered) = &answers
+            && took_any(batch, answered)
+            && let Err(error) = self.keep_up().await
+        {
+            answers = Err(error);
+        }
         self.settle(answers, batch.iter().map(|request| request.claim()))
             .await
     }
 
     async fn wait(&mut self, claim: Claim, turn: Turn) -> Result<Waited> {
         self.check()?;
-        let waited = self.wait_for_slice(claim, turn).await;
+        let mut waited = self.wait_for_slice(claim, turn).await;
+        if let Ok(Waited::Granted) = waited
+            && let Err(error) = self.keep_up().await
+        {
+            waited = Err(error);
+        }
         self.settle(waited, std::iter::once(claim)).await
     }
 
@@ -194,8 +226,8 @@ impl<C: Connection> LockSession for PostgresSession<C> {
         holders.map_err(|error| self.failed(error))
     }
 
-    async fn recycle(self: Box<Self>) {
-        if !self.is_lost() {
+    async fn recycle(mut self: Box<Self>) {
+        if !self.is_lost() && self.upkeep.undo(&mut self.connection).await.is_ok() {
             self.connection.recycle().await;
         }
     }
@@ -209,6 +241,12 @@ impl<C: Connection> fmt::Debug for PostgresSession<C> {
             .field("lost", &self.lost)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a lock was taken that was not there before.
+fn took_any(batch: &[Request], answers: &[bool]) -> bool {
+    let mut taken = batch.iter().zip(answers);
+    taken.any(|(request, granted)| *granted && matches!(request, Request::TryLock(_)))
 }
 
 /// What requests have to have in common to be sent as one statement.

@@ -13,8 +13,8 @@ pub(super) const VERSION: &str = "SELECT pg_catalog.version()";
 
 /// What is to be known of the server before it is used.
 ///
-/// Columns: version number, standby?, `deadlock_timeout` in ms, may use `plpgsql`?, when it was
-/// started, in microseconds.
+/// Columns: version number, standby?, `deadlock_timeout` in ms, may use `plpgsql`?, is
+/// `idle_session_timeout` on?, when it was started, in microseconds.
 pub(super) const FACTS: &str = "\
 SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4,
        pg_catalog.pg_is_in_recovery(),
@@ -25,6 +25,8 @@ SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4,
                  FROM pg_catalog.pg_language AS l
                 WHERE l.lanname OPERATOR(pg_catalog.=) 'plpgsql'
                   AND pg_catalog.has_language_privilege(l.oid, 'USAGE')),
+       COALESCE(pg_catalog.current_setting('idle_session_timeout', true), '0')
+         OPERATOR(pg_catalog.<>) '0',
        (pg_catalog.date_part('epoch', pg_catalog.pg_postmaster_start_time())
          OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8";
 
@@ -65,6 +67,15 @@ SELECT COALESCE(l.pid, 0)::pg_catalog.int4,
    AND l.objsubid::pg_catalog.int4 OPERATOR(pg_catalog.=) $3::pg_catalog.int4
    AND l.granted";
 
+/// Switches `idle_session_timeout` off.
+///
+/// Columns: what it was, in ms, and what it is.
+pub(super) const IDLE_OFF: &str = "\
+SELECT (SELECT s.setting::pg_catalog.int8
+          FROM pg_catalog.pg_settings AS s
+         WHERE s.name OPERATOR(pg_catalog.=) 'idle_session_timeout'),
+       pg_catalog.set_config('idle_session_timeout', '0', false)";
+
 /// Tells the end of a wait, in the batch of its block.
 ///
 /// Columns: outcome, the deadlock's detail if there was one, pid.
@@ -79,7 +90,8 @@ pub(super) const PID: &str = "SELECT pg_catalog.pg_backend_pid()";
 /// The statements for the keys of one key space, in one mode.
 #[derive(Debug)]
 pub(super) struct Statements {
-    /// Parameters: the key. Columns: granted?, pid, standby?
+    /// Parameters: the key. Columns: granted?, pid, standby?, the mark of a connection that has
+    /// its bound for dead hosts.
     pub(super) try_lock: &'static str,
     /// As `try_lock`, for many keys; one row for each, in their order. Parameters: an array of
     /// keys, or of first and one of second numbers.
@@ -181,7 +193,8 @@ macro_rules! statements {
                 $param,
                 "),
        pg_catalog.pg_backend_pid(),
-       pg_catalog.pg_is_in_recovery()"
+       pg_catalog.pg_is_in_recovery(),
+       pg_catalog.current_setting('advisory.dead_host_within', true)"
             ),
             try_lock_each: concat!(
                 "SELECT pg_catalog.pg_try_advisory_lock",
@@ -190,7 +203,8 @@ macro_rules! statements {
                 $each,
                 "),
        pg_catalog.pg_backend_pid(),
-       pg_catalog.pg_is_in_recovery()
+       pg_catalog.pg_is_in_recovery(),
+       pg_catalog.current_setting('advisory.dead_host_within', true)
   FROM ",
                 $from
             ),

@@ -3,6 +3,7 @@ use std::time::Duration;
 use super::{
     Connection, DriverError, Row, Value, holders,
     server::Server,
+    settings::set_local,
     sqlstate::{DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE},
     statements::{self, Statements},
     tag::LockTag,
@@ -150,15 +151,6 @@ fn timeouts_off(server: &Server) -> Vec<(&'static str, i64)> {
         settings.push(("transaction_timeout", 0));
     }
     settings
-}
-
-/// Changes settings for the rest of the transaction.
-fn set_local(settings: &[(&str, i64)]) -> String {
-    let settings: Vec<_> = settings
-        .iter()
-        .map(|(name, value)| format!("pg_catalog.set_config('{name}', '{value}', true)"))
-        .collect();
-    format!("SELECT {}", settings.join(", "))
 }
 
 fn arguments(key: LockKey) -> String {

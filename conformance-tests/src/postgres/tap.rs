@@ -107,6 +107,10 @@ impl<P: Pool> Pool for Tapped<P> {
         })
     }
 
+    fn borrowed(&self) -> Option<usize> {
+        self.pool.borrowed()
+    }
+
     async fn close(&self) {
         self.pool.close().await;
     }

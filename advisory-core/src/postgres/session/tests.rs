@@ -15,11 +15,16 @@ const fn exclusive(key: LockKey) -> Claim {
 }
 
 fn session(fake: &Fake) -> PostgresSession<Fake> {
-    PostgresSession::new(fake.clone(), Server::for_tests())
+    PostgresSession::new(fake.clone(), Server::for_tests(), None, None)
 }
 
 fn try_row(granted: bool, pid: i32, standby: bool) -> Row {
-    vec![Value::Bool(granted), Value::Int4(pid), Value::Bool(standby)]
+    vec![
+        Value::Bool(granted),
+        Value::Int4(pid),
+        Value::Bool(standby),
+        Value::Null,
+    ]
 }
 
 fn unlock_row(held: bool) -> Row {

@@ -1,0 +1,114 @@
+use std::time::Duration;
+
+use super::settings::DeadHost;
+
+/// How a PostgreSQL backend treats its connections.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use advisory_core::postgres::PostgresOptions;
+///
+/// let options = PostgresOptions::new()
+///     .dead_host_within(Duration::from_secs(10))
+///     .max_sessions(4);
+/// # drop(options);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct PostgresOptions {
+    pub(super) dead_host: Option<DeadHost>,
+    pub(super) max_sessions: Option<usize>,
+    pub(super) session_within: Duration,
+}
+
+impl PostgresOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            dead_host: Some(DeadHost::within(Duration::from_secs(30))),
+            max_sessions: None,
+            session_within: Duration::from_secs(30),
+        }
+    }
+
+    /// How long the server may take to notice that the host of a lock's holder is gone, and to free
+    /// the lock; 30 seconds by default, in whole seconds, from one second to a day.
+    ///
+    /// For that a connection's TCP settings on the server (`tcp_keepalives_*`, `tcp_user_timeout`)
+    /// are set when a lock is first held on it, and stay set when it goes back to its pool. Through
+    /// a proxy they are about the proxy's connection. A Unix socket needs none of it.
+    #[must_use]
+    pub fn dead_host_within(mut self, bound: Duration) -> Self {
+        self.dead_host = Some(DeadHost::within(bound));
+        self
+    }
+
+    /// Leaves the TCP settings of the server alone. A holder whose host vanishes then keeps its
+    /// locks for as long as the server's own settings have it: by default more than two hours.
+    #[must_use]
+    pub fn dead_host_unbounded(mut self) -> Self {
+        self.dead_host = None;
+        self
+    }
+
+    /// How many sessions, holding or waiting, may be in use at once; at least one.
+    ///
+    /// By default all connections of a pool that the backend has opened for itself, and three
+    /// quarters of one that was handed in: locks must not take the last connection from the queries
+    /// for whose sake they are held. A pool of one can spare none, so there it is one.
+    #[must_use]
+    pub fn max_sessions(mut self, sessions: usize) -> Self {
+        self.max_sessions = Some(sessions);
+        self
+    }
+
+    /// How long to wait for a session to be free when the greatest number is in use, before
+    /// [`Error::PoolExhausted`](crate::Error::PoolExhausted); 30 seconds by default. The pool's own
+    /// limit comes on top.
+    #[must_use]
+    pub fn session_within(mut self, limit: Duration) -> Self {
+        self.session_within = limit;
+        self
+    }
+
+    /// How many sessions there may be on a pool that was handed in with so many connections, or on
+    /// one of the backend's own; `None` is without limit.
+    pub(super) fn sessions(&self, borrowed: Option<usize>) -> Option<usize> {
+        let by_default = borrowed.map(|size| size - size.div_ceil(4));
+        self.max_sessions
+            .or(by_default)
+            .map(|sessions| sessions.max(1))
+    }
+}
+
+impl Default for PostgresOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_borrowed_pool_keeps_a_connection_for_others() {
+        let sessions = |size| PostgresOptions::new().sessions(Some(size));
+        for size in 2..100 {
+            assert!(sessions(size).is_some_and(|sessions| (1..size).contains(&sessions)));
+        }
+        assert_eq!(sessions(1), Some(1));
+        assert_eq!(sessions(10), Some(7));
+    }
+
+    #[test]
+    fn a_number_that_was_asked_for_counts_for_every_pool() {
+        let options = PostgresOptions::new().max_sessions(0);
+        assert_eq!(options.sessions(None), Some(1));
+        assert_eq!(options.sessions(Some(10)), Some(1));
+        assert_eq!(PostgresOptions::new().sessions(None), None);
+    }
+}
