@@ -5,7 +5,10 @@ use advisory_conformance_tests::{
     postgres::{Driver, Postgres, Tap},
     postgres_suite, runtime, suite,
 };
-use advisory_core::{LockBackend, postgres::PostgresBackend};
+use advisory_core::{
+    LockBackend,
+    postgres::{PostgresBackend, PostgresOptions},
+};
 use async_trait::async_trait;
 use sqlx::{PgPool, postgres::PgPoolOptions};
 
@@ -57,11 +60,18 @@ impl Sqlx {
 #[async_trait]
 impl Driver for Sqlx {
     async fn backend(&self, url: &str, connections: usize) -> Box<dyn LockBackend> {
-        Box::new(SqlxBackend::from_pool(Self::pool(url, connections)))
+        let backend = SqlxBackend::from_pool(Self::pool(url, connections));
+        Box::new(backend.with_options(all_of(connections)))
     }
 
     async fn tapped(&self, url: &str, connections: usize, tap: &Tap) -> Box<dyn LockBackend> {
         let pool = SqlxPool::from_pool(Self::pool(url, connections));
-        Box::new(PostgresBackend::new(tap.on(pool)))
+        let backend = PostgresBackend::new(tap.on(pool));
+        Box::new(backend.with_options(all_of(connections)))
     }
+}
+
+/// The suite's pools are for locks alone.
+fn all_of(connections: usize) -> PostgresOptions {
+    PostgresOptions::new().max_sessions(connections)
 }

@@ -5,7 +5,10 @@ use advisory_conformance_tests::{
     postgres::{Driver, Postgres, Tap},
     postgres_suite, runtime, suite,
 };
-use advisory_core::{LockBackend, postgres::PostgresBackend};
+use advisory_core::{
+    LockBackend,
+    postgres::{PostgresBackend, PostgresOptions},
+};
 use async_trait::async_trait;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
 use tokio_postgres::NoTls;
@@ -59,11 +62,18 @@ impl Deadpool {
 #[async_trait]
 impl Driver for Deadpool {
     async fn backend(&self, url: &str, connections: usize) -> Box<dyn LockBackend> {
-        Box::new(TokioPostgresBackend::from_pool(self.pool(url, connections)))
+        let backend = TokioPostgresBackend::from_pool(self.pool(url, connections));
+        Box::new(backend.with_options(all_of(connections)))
     }
 
     async fn tapped(&self, url: &str, connections: usize, tap: &Tap) -> Box<dyn LockBackend> {
         let pool = TokioPostgresPool::from_pool(self.pool(url, connections));
-        Box::new(PostgresBackend::new(tap.on(pool)))
+        let backend = PostgresBackend::new(tap.on(pool));
+        Box::new(backend.with_options(all_of(connections)))
     }
+}
+
+/// The suite's pools are for locks alone.
+fn all_of(connections: usize) -> PostgresOptions {
+    PostgresOptions::new().max_sessions(connections)
 }

@@ -39,6 +39,15 @@ pub(super) async fn held(
         .collect()
 }
 
+/// Whether somebody waits for a lock that this session holds.
+pub(super) async fn is_awaited(connection: &mut impl Connection) -> Result<bool, DriverError> {
+    let rows = connection.query(statements::AWAITED, &[]).await?;
+    match rows.first().map(Row::as_slice) {
+        Some([Value::Bool(awaited)]) => Ok(*awaited),
+        _ => Err(DriverError::unexpected_answer()),
+    }
+}
+
 fn holder(row: Row, server: &Server, key: LockKey) -> Result<Holder, DriverError> {
     let Ok([Value::Int4(pid), mode, application, state, since, client]) =
         <[Value; 6]>::try_from(row)

@@ -123,7 +123,12 @@ impl<C: Connection> PostgresSession<C> {
     }
 
     async fn wait_for_slice(&mut self, claim: Claim, turn: Turn) -> Result<Waited> {
-        let slice = slice::length(turn, self.server.deadlock_timeout);
+        let deadlock_timeout = self.server.deadlock_timeout;
+        let in_a_cycle = slice::is_suspicious(turn, deadlock_timeout) && {
+            let awaited = holders::is_awaited(&mut self.connection).await;
+            awaited.map_err(|error| self.failed(error))?
+        };
+        let slice = slice::length(turn, deadlock_timeout, in_a_cycle);
         let ended = wait::wait(&mut self.connection, &self.server, claim, slice).await;
         let (slice, pid) = ended.map_err(|error| self.failed(error))?;
         if let Some(pid) = pid {

@@ -22,25 +22,30 @@ const LEAST: Duration = Duration::from_millis(1);
 /// How long to wait this time, on a server with this `deadlock_timeout`.
 ///
 /// - A slice is normally at most 0.4 D, so that an index build behind it survives.
-/// - A session that holds other locks may be part of a cycle, which the server looks for once a
-///   wait has lasted D. So if the wait has gone on for longer than that, it gets 1.5 D: longer
-///   than D, so that the check happens; shorter than 2 D, so that this session's check comes
-///   before that of an index build it may be in the way of. Not while somebody wants the session.
+/// - A session that may be part of a cycle gets 1.5 D, because the server looks for cycles once a
+///   wait has lasted D. That is for a session that somebody waits for, and no other: beside an
+///   index build it is chance whose check comes first.
 /// - Each end of a slice lets queued readers in, so a writer behind them doubles its slices until
 ///   it outlasts those that are there. While somebody wants the session it stops at 1.5 D.
-pub(super) fn length(turn: Turn, deadlock_timeout: Duration) -> Duration {
+pub(super) fn length(turn: Turn, deadlock_timeout: Duration, in_a_cycle: bool) -> Duration {
     let long = deadlock_timeout.mul_f64(1.5).min(LONG_CAP);
     let slice = if turn.behind_readers > 0 {
         let cap = if turn.wanted { long } else { WRITER_CAP };
         short(deadlock_timeout)
             .saturating_mul(2_u32.saturating_pow(turn.behind_readers))
             .min(cap)
-    } else if turn.holding && !turn.wanted && turn.waited > deadlock_timeout {
+    } else if in_a_cycle {
         long
     } else {
         short(deadlock_timeout)
     };
     slice.min(turn.patience.unwrap_or(slice)).max(LEAST)
+}
+
+/// Whether it is time to ask if somebody waits for the session, which is what makes a cycle. Not
+/// before a wait has lasted D, for most end sooner; and not while somebody wants the session.
+pub(super) fn is_suspicious(turn: Turn, deadlock_timeout: Duration) -> bool {
+    turn.holding && !turn.wanted && turn.waited > deadlock_timeout
 }
 
 /// Jittered, so that waiters that came together do not leave the queue together.
@@ -68,36 +73,35 @@ mod tests {
     #[test]
     fn an_owner_that_holds_nothing_waits_in_short_slices_for_ever() {
         for waited in [Duration::ZERO, 2 * D, 1000 * D] {
-            assert!(SHORT.contains(&length(after(waited), D)));
+            assert!(SHORT.contains(&length(after(waited), D, false)));
         }
     }
 
     #[test]
     fn slices_are_jittered() {
-        let lengths: std::collections::HashSet<_> = (0..20).map(|_| length(after(D), D)).collect();
+        let lengths: std::collections::HashSet<_> =
+            (0..20).map(|_| length(after(D), D, false)).collect();
         assert!(lengths.len() > 1);
     }
 
     #[test]
-    fn an_owner_that_holds_locks_lets_the_server_look_for_cycles_after_a_while() {
-        let holding = |waited| Turn {
-            holding: true,
-            ..after(waited)
-        };
-        assert!(SHORT.contains(&length(holding(Duration::ZERO), D)));
-        assert!(SHORT.contains(&length(holding(D), D)));
-        assert_eq!(length(holding(D + LEAST), D), LONG);
-        assert_eq!(length(holding(100 * D), 10 * D), LONG_CAP);
+    fn a_session_that_may_be_in_a_cycle_lets_the_server_look_for_it() {
+        assert_eq!(length(after(2 * D), D, true), LONG);
+        assert_eq!(length(after(100 * D), 10 * D, true), LONG_CAP);
     }
 
     #[test]
-    fn a_wanted_session_stays_at_short_slices() {
-        let turn = Turn {
+    fn only_a_session_that_holds_locks_for_long_is_suspicious() {
+        let holding = Turn {
             holding: true,
-            wanted: true,
-            ..after(2 * D)
+            ..after(D + LEAST)
         };
-        assert!(SHORT.contains(&length(turn, D)));
+        assert!(is_suspicious(holding, D));
+        let waited = D;
+        assert!(!is_suspicious(Turn { waited, ..holding }, D));
+        let wanted = true;
+        assert!(!is_suspicious(Turn { wanted, ..holding }, D));
+        assert!(!is_suspicious(after(100 * D), D));
     }
 
     #[test]
@@ -106,30 +110,30 @@ mod tests {
             behind_readers: turns,
             ..after(D)
         };
-        let doubled = length(behind(3), D);
+        let doubled = length(behind(3), D, false);
         assert!((8 * *SHORT.start()..=8 * *SHORT.end()).contains(&doubled));
         for turns in [10, 40, u32::MAX] {
-            assert_eq!(length(behind(turns), D), WRITER_CAP);
+            assert_eq!(length(behind(turns), D, false), WRITER_CAP);
         }
         let wanted = Turn {
             wanted: true,
             ..behind(10)
         };
-        assert_eq!(length(wanted, D), LONG);
+        assert_eq!(length(wanted, D, false), LONG);
     }
 
     #[test]
     fn no_slice_is_longer_than_patience_and_none_is_zero() {
         let patience = |patience| Turn::first(Some(patience));
         let left = Duration::from_millis(7);
-        assert_eq!(length(patience(left), D), left);
-        assert_eq!(length(patience(Duration::from_micros(3)), D), LEAST);
-        assert_eq!(length(Turn::first(None), LEAST), LEAST);
+        assert_eq!(length(patience(left), D, false), left);
+        assert_eq!(length(patience(Duration::from_micros(3)), D, false), LEAST);
+        assert_eq!(length(Turn::first(None), LEAST, false), LEAST);
     }
 
     #[test]
     fn a_patient_server_does_not_make_slices_long() {
         let day = Duration::from_secs(24 * 60 * 60);
-        assert!(length(Turn::first(None), day) <= SHORT_CAP);
+        assert!(length(Turn::first(None), day, false) <= SHORT_CAP);
     }
 }

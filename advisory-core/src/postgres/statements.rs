@@ -43,6 +43,25 @@ SELECT l.classid::pg_catalog.int4,
    AND l.pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()
    AND l.granted";
 
+/// Whether anybody waits for an advisory lock of the asking session.
+///
+/// Column: that.
+pub(super) const AWAITED: &str = "\
+SELECT EXISTS (
+  SELECT
+    FROM pg_catalog.pg_locks AS held
+    JOIN pg_catalog.pg_locks AS wanted
+      ON wanted.locktype OPERATOR(pg_catalog.=) held.locktype
+     AND wanted.database OPERATOR(pg_catalog.=) held.database
+     AND wanted.classid OPERATOR(pg_catalog.=) held.classid
+     AND wanted.objid OPERATOR(pg_catalog.=) held.objid
+     AND wanted.objsubid OPERATOR(pg_catalog.=) held.objsubid
+   WHERE held.locktype OPERATOR(pg_catalog.=) 'advisory'
+     AND held.pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()
+     AND held.granted
+     AND NOT wanted.granted
+)";
+
 /// The holders of a lock in the asking session's database: `$1` is its `classid`, `$2` its
 /// `objid`, `$3` its `objsubid`. A prepared transaction has no process id; it shows as 0.
 ///

@@ -38,9 +38,9 @@ impl PostgresEnv {
         self.database.client().await
     }
 
-    /// A manager on another database.
-    pub async fn manager_of(&self, database: &Database) -> LockManager {
-        let backend = self.harness.driver().backend(database.url(), 5).await;
+    /// A manager on another database, or with options of its own.
+    pub async fn manager_at(&self, url: &str) -> LockManager {
+        let backend = self.harness.driver().backend(url, 5).await;
         LockManager::new(backend)
     }
 

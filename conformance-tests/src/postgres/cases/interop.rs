@@ -59,7 +59,7 @@ pub(super) async fn transaction_locks_meet_guards(env: &PostgresEnv) {
 pub(super) async fn databases_are_apart(env: &PostgresEnv) {
     let database = Server::shared().database().await;
     let here = env.manager().await;
-    let there = env.manager_of(&database).await;
+    let there = env.manager_at(database.url()).await;
 
     let one = here.named("db:migrate").lock().await.unwrap();
     let other = there.named("db:migrate").try_lock().await.unwrap();

@@ -57,7 +57,11 @@ pub(super) async fn shadowing_functions_have_no_effect(env: &PostgresEnv) {
 }
 
 pub(super) async fn late_names_the_application(env: &PostgresEnv) {
-    let guard = env.manager().await.named("invoices").lock().await.unwrap();
+    let url = env.database().url();
+    let separator = if url.contains('?') { '&' } else { '?' };
+    let url = format!("{url}{separator}application_name=billing");
+    let holder = env.manager_at(&url).await;
+    let guard = holder.named("invoices").lock().await.unwrap();
     let session = env.holder(guard.key()).await;
 
     let late = env.manager().await.named("invoices");
@@ -66,14 +70,8 @@ pub(super) async fn late_names_the_application(env: &PostgresEnv) {
         panic!("there is one holder: {holders:?}");
     };
     assert_eq!(found.session.number(), session);
+    assert_eq!(found.application.as_deref(), Some("billing"));
     assert_eq!(found.state.as_deref(), Some("idle"));
-    let client = env.client().await;
-    let name = client
-        .value(&format!(
-            "SELECT application_name FROM pg_stat_activity WHERE pid = {session}"
-        ))
-        .await;
-    assert_eq!(found.application.as_deref().unwrap_or_default(), name);
     guard.release().await.unwrap();
 }
 

@@ -21,7 +21,7 @@ pub(super) async fn lets_index_builds_through_in_a_hurry(env: &PostgresEnv) {
     let database = server.database().await;
     let (holder, tap) = env.tapped_manager_of(&database, 2).await;
     let client = database.client().await;
-    let waiter = env.manager_of(&database).await;
+    let waiter = env.manager_at(database.url()).await;
     build_beside_a_waiter(env, &client, (holder, tap), waiter).await;
 }
 
@@ -53,7 +53,13 @@ async fn build_beside_a_waiter(
 
         let started = Instant::now();
         tap.before_next("CREATE INDEX CONCURRENTLY ON t (x)");
-        guard.release().await.unwrap();
+        let released = guard.release().await;
+        let waiter = if holding_another {
+            "holds another"
+        } else {
+            "is bare"
+        };
+        assert!(released.is_ok(), "the waiter {waiter}: {released:?}");
         assert!(started.elapsed() < Duration::from_secs(3));
         waiting.await.unwrap();
     }
@@ -63,7 +69,7 @@ async fn build_beside_a_waiter(
 
 pub(super) async fn outlasts_timeouts_of_the_database(env: &PostgresEnv) {
     env.database().set("lock_timeout = '300ms'").await;
-    env.database().set("statement_timeout = '300ms'").await;
+    env.database().set("statement_timeout = '200ms'").await;
     let lock = env.manager().await.named("imports:run");
     let guard = lock.lock().await.unwrap();
     let waiting = env.spawn({
