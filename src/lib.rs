@@ -48,3 +48,5 @@ pub use advisory_backend_memory::{MemoryBackend, Waiter};
 pub use advisory_backend_sqlx::SqlxBackend;
 #[cfg(feature = "tokio-postgres")]
 pub use advisory_backend_tokio_postgres::TokioPostgresBackend;
+#[cfg(any(feature = "sqlx", feature = "tokio-postgres"))]
+pub use advisory_core::postgres::PostgresOptions;

@@ -60,9 +60,12 @@
 //! ```
 //!
 //! The first line is a matter of life and death, not of speed: in a shared pool of N connections, N
-//! tasks that each hold a lock and then want a query wait for each other until the pool's limit
-//! ends. So give locks and queries a pool each, or make sure of L: with a semaphore around the
-//! tasks that lock, or a fixed number of workers.
+//! tasks that each hold a lock and then want a query would wait for each other until the pool's
+//! limit ends. So of a pool that was handed in, a quarter of the connections, at least one, is never
+//! used for locks (`PostgresOptions::max_sessions` sets another number): one task at a time gets its
+//! query, and all go on, if slowly. A pool of one has none to spare. Whoever finds that share in use
+//! waits for a session up to 30 seconds, and then gets
+//! [`PoolExhausted`](crate::Error::PoolExhausted). To be fast, give locks and queries a pool each.
 //!
 //! A pool for locks alone may even be smaller than L: who finds it empty waits for a connection
 //! instead of for the lock. That ends well if nobody who holds a lock needs another connection of
@@ -76,6 +79,7 @@
 //! |---|---|---|
 //! | size | ten connections, or what `connect_pool` is given | the pool's |
 //! | a checkout waits | at most 30 s, or what `connect_pool` is given | as the pool has it |
+//! | at most in use for locks | all | three quarters of it |
 //! | `application_name` | `advisory`, unless you set one | the pool's |
 //! | `LockManager::close` | closes it | leaves it open |
 //!

@@ -18,12 +18,20 @@
 //! | the server restarts or crashes | is gone; the server starts with none | `Lost` |
 //! | failover to a standby | is gone: locks are not replicated | `Lost`; a server that still is a standby is refused as [`NotPrimary`](crate::Error::NotPrimary) |
 //! | the old primary lives on beside the new one | both grant it | nothing: no lock of a database can tell |
-//! | the network goes silent, no packet and no reset | stays held until the server's TCP gives up | nothing; the next statement, the release among them, waits |
-//! | the server has an `idle_session_timeout` | is freed when a holder's connection was idle for that long | `Lost` |
-//! | a pooler in transaction mode is in between | can leak, and can be held by two | [`SessionNotPinned`](crate::Error::SessionNotPinned), if an answer gives it away |
+//! | the network goes silent, no packet and no reset | is freed within 30 s, or what [`PostgresOptions::dead_host_within`] says | an error of the next statement, the release among them, after 10 s, or what [`Options::answer_within`](crate::Options::answer_within) says |
+//! //! | a pooler in transaction mode is in between | can leak, and can be held by two | [`SessionNotPinned`](crate::Error::SessionNotPinned), if an answer gives it away |
 //!
-//! What is missing here, such as a bound for the silent network, is in the list of
-//! [what it does not do](crate#what-it-does-not-do).
+//! What is missing here is in the list of [what it does not do](crate#what-it-does-not-do).
+//!
+//! The bound for the silent network is the server's: without it a vanished host would keep its locks
+//! for as long as TCP's defaults have it, more than two hours. It works by settings of the
+//! connection (`tcp_keepalives_*`, `tcp_user_timeout`), which are set when a lock is first held on
+//! it, and are the one thing that stays on a connection of yours when it goes back to its pool.
+//! Behind a proxy they concern the proxy's connection, not yours. `idle_session_timeout`, where the
+//! server has one, is switched off while a session lasts.
+//!
+//! [`PostgresOptions::dead_host_within`]:
+//!     https://docs.rs/advisory-core/latest/advisory_core/postgres/struct.PostgresOptions.html
 //!
 //! # A lost lock
 //!
@@ -112,25 +120,23 @@
 //! checkout, the wait, and a silent server, for which a second of grace is added. The error says
 //! which it was: its [`stage`](crate::Stage) is `Connection`, `Lock` or `Server`.
 //!
-//! Nothing bounds the section, and nothing bounds the release but TCP. Where that matters, drop the
-//! future after a time of your own; that closes the connection.
+//! Everything else that is sent, a release or a nested try, has 10 seconds
+//! ([`Options::answer_within`](crate::Options::answer_within)). A connection that leaves a statement
+//! unanswered for that long is closed, and what was held on it is lost. Nothing bounds the section.
 //!
 //! ```
-//! use std::{pin::pin, time::Duration};
+//! use std::time::Duration;
 //!
-//! use advisory::{Error, LockManager, MemoryBackend};
+//! use advisory::{Error, LockManager, MemoryBackend, Options};
 //!
 //! # futures::executor::block_on(async {
 //! let server = MemoryBackend::new();
-//! let locks = LockManager::new(server.clone());
+//! let options = Options::new().answer_within(Duration::from_millis(100));
+//! let locks = LockManager::with_options(server.clone(), options);
 //! let guard = locks.named("imports:run").lock().await?;
 //!
 //! server.stall();
-//! {
-//!     let mut release = pin!(guard.release());
-//!     assert!(futures::poll!(&mut release).is_pending());
-//!     // … and so on, until a timer of yours ends. Then drop it:
-//! }
+//! assert!(matches!(guard.release().await, Err(Error::Lost { .. })));
 //! server.resume();
 //! assert!(server.held().is_empty());
 //! # Ok::<(), advisory::Error>(())
