@@ -1,5 +1,7 @@
 //! The suite that every backend must pass, and PostgreSQL's own, on each of sqlx's runtimes.
 
+use std::time::Duration;
+
 use advisory_backend_sqlx::{SqlxBackend, SqlxPool};
 use advisory_conformance_tests::{
     postgres::{Driver, Postgres, Tap},
@@ -45,33 +47,41 @@ mod async_std {
     }
 }
 
+/// How long a tapped pool lets somebody wait.
+const CHECKOUT_LIMIT: Duration = Duration::from_secs(3);
+
 #[derive(Debug)]
 struct Sqlx;
 
-impl Sqlx {
-    fn pool(url: &str, connections: usize) -> PgPool {
-        PgPoolOptions::new()
-            .max_connections(connections.try_into().expect("a small number"))
-            .connect_lazy(url)
-            .expect("a URL of the fixture")
-    }
-}
-
 #[async_trait]
 impl Driver for Sqlx {
-    async fn backend(&self, url: &str, connections: usize) -> Box<dyn LockBackend> {
-        let backend = SqlxBackend::from_pool(Self::pool(url, connections));
-        Box::new(backend.with_options(all_of(connections)))
+    async fn backend(
+        &self,
+        url: &str,
+        connections: usize,
+        options: PostgresOptions,
+    ) -> Box<dyn LockBackend> {
+        let pool = connect(pool_of(connections), url);
+        Box::new(SqlxBackend::from_pool(pool).with_options(options))
     }
 
-    async fn tapped(&self, url: &str, connections: usize, tap: &Tap) -> Box<dyn LockBackend> {
-        let pool = SqlxPool::from_pool(Self::pool(url, connections));
-        let backend = PostgresBackend::new(tap.on(pool));
-        Box::new(backend.with_options(all_of(connections)))
+    async fn tapped(
+        &self,
+        url: &str,
+        connections: usize,
+        options: PostgresOptions,
+        tap: &Tap,
+    ) -> Box<dyn LockBackend> {
+        let pool = connect(pool_of(connections).acquire_timeout(CHECKOUT_LIMIT), url);
+        let backend = PostgresBackend::new(tap.on(SqlxPool::from_pool(pool)));
+        Box::new(backend.with_options(options))
     }
 }
 
-/// The suite's pools are for locks alone.
-fn all_of(connections: usize) -> PostgresOptions {
-    PostgresOptions::new().max_sessions(connections)
+fn pool_of(connections: usize) -> PgPoolOptions {
+    PgPoolOptions::new().max_connections(connections.try_into().expect("a small number"))
+}
+
+fn connect(pool: PgPoolOptions, url: &str) -> PgPool {
+    pool.connect_lazy(url).expect("a URL of the fixture")
 }

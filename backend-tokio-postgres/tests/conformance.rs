@@ -1,5 +1,7 @@
 //! The suite that every backend must pass, and PostgreSQL's own, on tokio.
 
+use std::time::Duration;
+
 use advisory_backend_tokio_postgres::{TokioPostgresBackend, TokioPostgresPool};
 use advisory_conformance_tests::{
     postgres::{Driver, Postgres, Tap},
@@ -10,7 +12,7 @@ use advisory_core::{
     postgres::{PostgresBackend, PostgresOptions},
 };
 use async_trait::async_trait;
-use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod};
+use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolBuilder, RecyclingMethod, Runtime};
 use tokio_postgres::NoTls;
 
 mod tokio {
@@ -42,38 +44,54 @@ fn recycled_by(recycling: RecyclingMethod) -> Postgres {
     Postgres::new(Deadpool { recycling })
 }
 
+/// How long a tapped pool lets somebody wait.
+const CHECKOUT_LIMIT: Duration = Duration::from_secs(3);
+
 #[derive(Debug)]
 struct Deadpool {
     recycling: RecyclingMethod,
 }
 
 impl Deadpool {
-    fn pool(&self, url: &str, connections: usize) -> Pool {
+    fn pool(&self, url: &str, connections: usize) -> PoolBuilder {
         let recycling_method = self.recycling.clone();
         let config = ManagerConfig { recycling_method };
         let url = url.parse().expect("a URL of the fixture");
-        Pool::builder(Manager::from_config(url, NoTls, config))
-            .max_size(connections)
-            .build()
-            .expect("no timeout needs a runtime")
+        Pool::builder(Manager::from_config(url, NoTls, config)).max_size(connections)
     }
 }
 
 #[async_trait]
 impl Driver for Deadpool {
-    async fn backend(&self, url: &str, connections: usize) -> Box<dyn LockBackend> {
-        let backend = TokioPostgresBackend::from_pool(self.pool(url, connections));
-        Box::new(backend.with_options(all_of(connections)))
+    async fn backend(
+        &self,
+        url: &str,
+        connections: usize,
+        options: PostgresOptions,
+    ) -> Box<dyn LockBackend> {
+        let pool = self.pool(url, connections).build();
+        let pool = pool.expect("no timeout needs a runtime");
+        Box::new(TokioPostgresBackend::from_pool(pool).with_options(options))
     }
 
-    async fn tapped(&self, url: &str, connections: usize, tap: &Tap) -> Box<dyn LockBackend> {
-        let pool = TokioPostgresPool::from_pool(self.pool(url, connections));
-        let backend = PostgresBackend::new(tap.on(pool));
-        Box::new(backend.with_options(all_of(connections)))
+    async fn tapped(
+        &self,
+        url: &str,
+        connections: usize,
+        options: PostgresOptions,
+        tap: &Tap,
+    ) -> Box<dyn LockBackend> {
+        let pool = self
+            .pool(url, connections)
+            .runtime(Runtime::Tokio1)
+            .wait_timeout(Some(CHECKOUT_LIMIT))
+            .build()
+            .expect("the timeout has its runtime");
+        let backend = PostgresBackend::new(tap.on(TokioPostgresPool::from_pool(pool)));
+        Box::new(backend.with_options(options))
     }
-}
 
-/// The suite's pools are for locks alone.
-fn all_of(connections: usize) -> PostgresOptions {
-    PostgresOptions::new().max_sessions(connections)
+    fn resets_settings(&self) -> bool {
+        matches!(self.recycling, RecyclingMethod::Clean)
+    }
 }

@@ -53,18 +53,19 @@
 //! Two kinds of waiters get longer slices:
 //!
 //! - The server looks for a cycle once a wait has lasted for `deadlock_timeout`, so slices below it
-//!   would hide every deadlock. An owner that holds other locks, and only such an owner can be part
-//!   of one, gets slices of 1.5 × `deadlock_timeout` once it has waited for longer than that. Not
-//!   while somebody else wants its connection: a release must not wait for that long.
+//!   would hide every deadlock. Every cycle through an owner contains somebody who waits for one of
+//!   its locks. So an owner that holds locks, and has waited for longer than that, asks whether there
+//!   is such a one; if so, its slice is 1.5 × `deadlock_timeout`. Not while somebody else wants its
+//!   connection: a release must not wait for that long.
 //! - Each slice's end lets in the readers that are queued behind a writer, so a writer behind
 //!   overlapping readers would never get its turn. Its slices double, up to 30 s, until it outlasts
 //!   the readers that are there.
 //!
 //! An index build can be in a cycle with a waiter: the holder of the lock waits for the build, and
-//! the build for the waiter's snapshot. A short slice is over before the server looks. One of 1.5 ×
-//! `deadlock_timeout` is looked at before the build is, so it is the victim, sees in the server's
-//! report that an index build is part of the cycle, and just waits on. Only the grown slices of a
-//! writer behind readers can stand in a build's way for longer.
+//! the build for the waiter's snapshot. A short slice is over before the server looks, and nobody
+//! waits for the waiter's own locks, so it gets no long one. Where it does, and is looked at first, it
+//! sees in the server's report that an index build is part of the cycle, and just waits on. Only the
+//! grown slices of a writer behind readers can stand in a build's way for longer.
 //!
 //! # Why one DO block
 //!
@@ -86,9 +87,10 @@
 //! # What is never changed on your connection
 //!
 //! A connection of your own pool comes back as it was: in no transaction, with no lock, and with
-//! every setting as before. What a wait changes (`lock_timeout`, `statement_timeout`,
-//! `transaction_timeout` on 17 and newer) it changes for its own transaction only. What stays is
-//! harmless: prepared statements, and the names of a few empty settings that begin with
+//! every setting as before, with one exception: the TCP settings that bound how long a vanished
+//! host keeps its locks stay (`PostgresOptions::dead_host_within`). What a wait changes (`lock_timeout`, `statement_timeout`,
+//! `transaction_timeout` on 17 and newer) it changes for its own transaction only. An
+//! `idle_session_timeout` is put back. What stays is harmless: prepared statements, and the names of a few empty settings that begin with
 //! `advisory.`.
 //!
 //! All names in the statements are qualified with `pg_catalog`, so that no `search_path` can put

@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc};
 
-use advisory_core::LockBackend;
+use advisory_core::{LockBackend, postgres::PostgresOptions};
 use async_trait::async_trait;
 
 use super::{Database, Server, Tap, observer::PostgresObserver};
@@ -9,11 +9,34 @@ use crate::{Harness, Observer, Space};
 /// What the suite has to know of a PostgreSQL backend.
 #[async_trait]
 pub trait Driver: fmt::Debug + Send + Sync + 'static {
-    /// The backend as its users make it, with a pool of at most so many connections.
-    async fn backend(&self, url: &str, connections: usize) -> Box<dyn LockBackend>;
+    /// The backend as its users make it, on a pool of at most so many connections that is handed
+    /// in.
+    async fn backend(
+        &self,
+        url: &str,
+        connections: usize,
+        options: PostgresOptions,
+    ) -> Box<dyn LockBackend>;
 
-    /// The same on a pool that is tapped: `PostgresBackend::new(tap.on(pool))`.
-    async fn tapped(&self, url: &str, connections: usize, tap: &Tap) -> Box<dyn LockBackend>;
+    /// The same on a pool that is tapped, `PostgresBackend::new(tap.on(pool))`, and that lets
+    /// nobody wait for a connection longer than a few seconds.
+    async fn tapped(
+        &self,
+        url: &str,
+        connections: usize,
+        options: PostgresOptions,
+        tap: &Tap,
+    ) -> Box<dyn LockBackend>;
+
+    /// Whether the pool puts all settings of a connection back before it lends it again.
+    fn resets_settings(&self) -> bool {
+        false
+    }
+}
+
+/// The options of a backend that has its pool to itself.
+pub(super) fn all_of(connections: usize) -> PostgresOptions {
+    PostgresOptions::new().max_sessions(connections)
 }
 
 /// Makes a harness of a driver: each case gets a database of its own on the shared server.
@@ -61,7 +84,10 @@ pub(super) struct PostgresSpace {
 #[async_trait]
 impl Space for PostgresSpace {
     async fn backend(&self, connections: usize) -> Box<dyn LockBackend> {
-        self.driver.backend(self.database.url(), connections).await
+        let url = self.database.url();
+        self.driver
+            .backend(url, connections, all_of(connections))
+            .await
     }
 
     fn observer(&self) -> &dyn Observer {

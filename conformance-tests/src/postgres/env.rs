@@ -1,8 +1,8 @@
 use std::{ops::Deref, sync::Arc};
 
-use advisory_core::LockManager;
+use advisory_core::{LockManager, postgres::PostgresOptions};
 
-use super::{Database, Postgres, RawClient, Server, Tap, cases};
+use super::{Database, Postgres, RawClient, Server, Tap, cases, driver::all_of};
 use crate::{
     Env, Runtime,
     run::{find, run},
@@ -38,15 +38,26 @@ impl PostgresEnv {
         self.database.client().await
     }
 
-    /// A manager on another database, or with options of its own.
+    /// A manager on another database, or with options of its own in the URL.
     pub async fn manager_at(&self, url: &str) -> LockManager {
-        let backend = self.harness.driver().backend(url, 5).await;
+        let backend = self.harness.driver().backend(url, 5, all_of(5)).await;
         LockManager::new(backend)
     }
 
     /// A manager whose connections can be tampered with.
     pub async fn tapped_manager(&self, connections: usize) -> (LockManager, Tap) {
-        self.tapped_manager_of(&self.database, connections).await
+        self.tapped_manager_with(connections, all_of(connections))
+            .await
+    }
+
+    /// The same with options of its own.
+    pub async fn tapped_manager_with(
+        &self,
+        connections: usize,
+        options: PostgresOptions,
+    ) -> (LockManager, Tap) {
+        self.tapped_manager_of(&self.database, connections, options)
+            .await
     }
 
     /// The same on another database.
@@ -54,11 +65,18 @@ impl PostgresEnv {
         &self,
         database: &Database,
         connections: usize,
+        options: PostgresOptions,
     ) -> (LockManager, Tap) {
-        let tap = Tap::default();
+        let (driver, tap) = (self.harness.driver(), Tap::default());
         let url = database.url();
-        let backend = self.harness.driver().tapped(url, connections, &tap).await;
+        let backend = driver.tapped(url, connections, options, &tap).await;
         (LockManager::new(backend), tap)
+    }
+
+    /// Whether the pools put all settings of a connection back before they lend it again.
+    #[must_use]
+    pub fn pools_reset_settings(&self) -> bool {
+        self.harness.driver().resets_settings()
     }
 }
 

@@ -5,6 +5,7 @@
 //! - [`RawClient`] talks to the server without the library, on any runtime.
 //! - [`Postgres`] is the [`Harness`](crate::Harness) of every [`Driver`].
 //! - [`Tap`] sends statements on the library's own connections.
+//! - [`Proxy`] stands between the library and the server, and does what a network can do.
 
 mod binaries;
 mod cases;
@@ -13,6 +14,7 @@ mod database;
 mod driver;
 mod env;
 mod observer;
+mod proxy;
 mod server;
 mod supervisor;
 mod tap;
@@ -25,6 +27,7 @@ pub use client::RawClient;
 pub use database::Database;
 pub use driver::{Driver, Postgres};
 pub use env::{PostgresEnv, run_postgres_case};
+pub use proxy::{Point, Proxy, Stop};
 pub use server::Server;
 pub use tap::{Tap, Tapped, TappedConnection};
 

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use advisory_core::{Error, LockManager, postgres::Value};
 
 use crate::{
-    postgres::{PostgresEnv, RawClient, Server, Tap},
+    postgres::{PostgresEnv, RawClient, Tap},
     sync::{DEADLINE, pause},
 };
 
@@ -17,12 +17,8 @@ pub(super) async fn lets_index_builds_through(env: &PostgresEnv) {
 
 /// With less time than a slice takes by default, the server would call it a deadlock.
 pub(super) async fn lets_index_builds_through_in_a_hurry(env: &PostgresEnv) {
-    let server = Server::start(&[("deadlock_timeout", "100ms")]);
-    let database = server.database().await;
-    let (holder, tap) = env.tapped_manager_of(&database, 2).await;
-    let client = database.client().await;
-    let waiter = env.manager_at(database.url()).await;
-    build_beside_a_waiter(env, &client, (holder, tap), waiter).await;
+    env.database().set("deadlock_timeout = '100ms'").await;
+    lets_index_builds_through(env).await;
 }
 
 async fn build_beside_a_waiter(
