@@ -144,15 +144,8 @@ impl<F: Future> Future for InFrame<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut task::Context<'_>) -> task::Poll<F::Output> {
         let this = self.project();
-        let frame = &this.frame.0;
-        let _entered = Entered::new(Arc::clone(frame));
-        let poll = this.future.poll(cx);
-        if poll.is_pending()
-            && let Some(owner) = frame.owner.upgrade()
-        {
-            owner.tend(cx);
-        }
-        poll
+        let _entered = Entered::new(Arc::clone(&this.frame.0));
+        this.future.poll(cx)
     }
 }
 

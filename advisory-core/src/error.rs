@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc, time::Duration};
 
-use crate::Holder;
+use crate::{Holder, LockLabel};
 
 /// The result of everything that can fail here.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -25,7 +25,7 @@ pub type Cause = Arc<dyn std::error::Error + Send + Sync>;
 #[non_exhaustive]
 pub enum Error {
     /// The caller's patience ended before the lock was free.
-    #[error("timed out after {waited:?} waiting for {stage}{}", HeldBy(.holders))]
+    #[error("{}timed out after {waited:?} waiting for {stage}{}", About(.lock), HeldBy(.holders, *.stage))]
     #[non_exhaustive]
     Timeout {
         /// How long the caller waited.
@@ -34,20 +34,24 @@ pub enum Error {
         stage: Stage,
         /// Who held the lock at that moment, as far as could be found out; may be empty.
         holders: Vec<Holder>,
+        /// The lock that it waited for; `None` if it waited for a manager to close.
+        lock: Option<LockLabel>,
     },
 
     /// This owner waits for a lock whose owner waits for it; the server chose this one to give up.
     /// What it held before it still holds.
-    #[error("deadlock between owners of locks{}", Detail(.detail))]
+    #[error("{}deadlock between owners of locks{}", About(.lock), Detail(.detail))]
     #[non_exhaustive]
     Deadlock {
         /// The server's account of who waits for whom, if it gives one.
         detail: Option<String>,
+        /// The lock that was not taken, if that is known.
+        lock: Option<LockLabel>,
     },
 
     /// The session that held the lock ended, so the lock was free for others while its holder may
     /// still have been at work.
-    #[error("the lock was lost: {section}")]
+    #[error("{}the lock was lost: {section}", About(.lock))]
     #[non_exhaustive]
     Lost {
         /// What became of the work that the lock protected.
@@ -55,6 +59,8 @@ pub enum Error {
         /// What ended the session, if that is known.
         #[source]
         cause: Option<Cause>,
+        /// The lock; `None` if it is about a whole session.
+        lock: Option<LockLabel>,
     },
 
     /// The manager has been closed.
@@ -102,7 +108,7 @@ pub enum Error {
     },
 
     /// No connection became free within the pool's own limit.
-    #[error("no connection became free within the pool's limit")]
+    #[error("no connection for a lock became free in time")]
     #[non_exhaustive]
     PoolExhausted {
         /// The pool's report.
@@ -145,13 +151,17 @@ impl Error {
     /// Two owners wait for each other.
     #[must_use]
     pub fn deadlock(detail: Option<String>) -> Self {
-        Self::Deadlock { detail }
+        Self::Deadlock { detail, lock: None }
     }
 
     /// A lock held by no section is gone, for this reason.
     pub(crate) fn lost(cause: Option<Cause>) -> Self {
         let section = Section::None;
-        Self::Lost { section, cause }
+        Self::Lost {
+            section,
+            cause,
+            lock: None,
+        }
     }
 
     /// A wait ends with the lock or with an error. Should a backend ever say otherwise, that is
@@ -166,19 +176,26 @@ impl Error {
             waited,
             stage: Stage::Server,
             holders: Vec::new(),
+            lock: None,
         }
     }
 
     /// The same timeout, with the names of those who were in the way.
-    pub(crate) fn held_by(self, holders: Vec<Holder>) -> Self {
-        match self {
-            Self::Timeout { waited, stage, .. } => Self::Timeout {
-                waited,
-                stage,
-                holders,
-            },
-            error => error,
+    pub(crate) fn held_by(mut self, held_by: Vec<Holder>) -> Self {
+        if let Self::Timeout { holders, .. } = &mut self {
+            *holders = held_by;
         }
+        self
+    }
+
+    /// The same error, about this lock.
+    pub(crate) fn about(mut self, label: &LockLabel) -> Self {
+        if let Self::Timeout { lock, .. } | Self::Deadlock { lock, .. } | Self::Lost { lock, .. } =
+            &mut self
+        {
+            *lock = Some(label.clone());
+        }
+        self
     }
 
     /// What ended a session, for those who held locks on it.
@@ -189,15 +206,12 @@ impl Error {
         }
     }
 
-    /// The error as it concerns a section that has run to its end.
-    pub(crate) fn after_section(self) -> Self {
-        match self {
-            Self::Lost { cause, .. } => Self::Lost {
-                section: Section::Completed,
-                cause,
-            },
-            error => error,
+    /// The same loss, as it concerns a section.
+    pub(crate) fn in_section(mut self, of_section: Section) -> Self {
+        if let Self::Lost { section, .. } = &mut self {
+            *section = of_section;
         }
+        self
     }
 
     /// Whether the server may still be at work on what this error gave up on.
@@ -239,6 +253,9 @@ impl fmt::Display for Stage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Section {
+    /// The section was stopped, at the next point where it awaited something. What it had done is
+    /// done; what it had spawned, and what blocks a thread, runs on.
+    Stopped,
     /// The section ran to its end, for some of the time without the lock.
     Completed,
     /// There was no section: the lock was held by a guard, or was still being acquired.
@@ -248,19 +265,35 @@ pub enum Section {
 impl fmt::Display for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Stopped => "its section was stopped",
             Self::Completed => "its section ran to the end, in part without it",
             Self::None => "its session has ended",
         })
     }
 }
 
-struct HeldBy<'a>(&'a [Holder]);
+struct About<'a>(&'a Option<LockLabel>);
+
+impl fmt::Display for About<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(label) => write!(f, "lock {label}: "),
+            None => Ok(()),
+        }
+    }
+}
+
+struct HeldBy<'a>(&'a [Holder], Stage);
 
 impl fmt::Display for HeldBy<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, holder) in self.0.iter().enumerate() {
             f.write_str(if i == 0 { "; held by session " } else { ", " })?;
             holder.fmt(f)?;
+            // Else it is the key that was asked for.
+            if self.1 == Stage::Close {
+                write!(f, " with key {}", holder.key)?;
+            }
         }
         Ok(())
     }
@@ -271,7 +304,8 @@ struct Detail<'a>(&'a Option<String>);
 impl fmt::Display for Detail<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Some(detail) => write!(f, ": {detail}"),
+            // The server writes a line for each owner, and a log wants one line.
+            Some(detail) => write!(f, ": {}", detail.replace('\n', " ")),
             None => Ok(()),
         }
     }

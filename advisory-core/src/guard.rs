@@ -1,4 +1,9 @@
-use crate::{LockKey, LockMode, Result, owner::Hold};
+use std::{
+    fmt,
+    future::{Future, pending},
+};
+
+use crate::{Error, FencingToken, LockKey, LockLabel, LockMode, Result, owner::Hold};
 
 /// A lock that is held, until the guard is released or dropped.
 ///
@@ -16,14 +21,14 @@ use crate::{LockKey, LockMode, Result, owner::Hold};
 /// and they stay untouched.
 #[must_use = "the lock is freed as soon as the guard is dropped"]
 #[clippy::has_significant_drop]
-#[derive(Debug)]
 pub struct LockGuard {
     hold: Hold,
+    label: LockLabel,
 }
 
 impl LockGuard {
-    pub(crate) fn new(hold: Hold) -> Self {
-        Self { hold }
+    pub(crate) fn new(hold: Hold, label: LockLabel) -> Self {
+        Self { hold, label }
     }
 
     /// The key that is held.
@@ -43,6 +48,91 @@ impl LockGuard {
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.hold.is_lost()
+    }
+
+    /// Ends when the lock is lost, with the error that says so; at once if it is already. Never, if
+    /// it is released or dropped.
+    ///
+    /// Whoever polls it does the watching: nothing runs in the background. A closed connection is
+    /// seen within a second, a silent network within ten, unless the manager's
+    /// [`Options`](crate::Options) say otherwise. It does not borrow the guard, and keeps nothing
+    /// alive.
+    ///
+    /// # Cancel safety
+    ///
+    /// May be dropped and called anew at any time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::pin::pin;
+    /// # use advisory_core::LockManager;
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # use futures::future::{Either, select};
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// # async fn import() -> usize { 17 }
+    /// let guard = locks.named("imports:run").lock().await?;
+    ///
+    /// match select(pin!(import()), pin!(guard.lost())).await {
+    ///     Either::Left((rows, _)) => println!("imported {rows} rows"),
+    ///     Either::Right((lost, _)) => println!("stopped: {lost}"),
+    /// }
+    /// guard.release().await?;
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn lost(&self) -> impl Future<Output = Error> + Send + 'static + use<> {
+        let watch = self.hold.owner().map(|owner| owner.lost());
+        async move {
+            match watch {
+                Some(watch) => watch.await,
+                None => pending().await,
+            }
+        }
+    }
+
+    /// The token of this hold: larger than those of all earlier holders, so that what is written
+    /// with it can be told from what somebody writes who does not know that the lock has moved on.
+    ///
+    /// One round trip when it is first asked for; the same token after that. A nested call that has
+    /// entered the lock again gets the same token, too.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Lost`] if the session has ended.
+    /// - [`Error::Backend`] if the server cannot give one.
+    ///
+    /// # Cancel safety
+    ///
+    /// May be dropped at any time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::LockManager;
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// let lock = locks.named("report:7");
+    /// let mut newest = None;
+    /// for _ in 0..2 {
+    ///     lock.with_guard(async |guard| {
+    ///         let token = guard.fencing_token().await?;
+    ///         // Where it is kept beside the data: `… WHERE fence <= $token`.
+    ///         assert!(newest < Some(token));
+    ///         newest = Some(token);
+    ///         Ok::<(), advisory_core::Error>(())
+    ///     }).await??;
+    /// }
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn fencing_token(&self) -> Result<FencingToken> {
+        match self.hold.owner() {
+            Some(owner) => owner.fencing_token(self.hold.claim()).await,
+            None => Err(Error::lost(None)),
+        }
     }
 
     /// Frees the lock and gives the connection back to its pool.
@@ -74,6 +164,17 @@ impl LockGuard {
     /// # }).unwrap();
     /// ```
     pub async fn release(self) -> Result<()> {
-        self.hold.release().await
+        let released = self.hold.release().await;
+        released.map_err(|error| error.about(&self.label))
+    }
+}
+
+impl fmt::Debug for LockGuard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockGuard")
+            .field("name", &self.label.name)
+            .field("key", &self.key())
+            .field("mode", &self.mode())
+            .finish_non_exhaustive()
     }
 }

@@ -36,9 +36,11 @@
 
 mod context;
 mod error;
+mod fencing;
 mod guard;
 mod holder;
 mod key;
+mod label;
 mod ledger;
 mod lock;
 mod manager;
@@ -54,10 +56,12 @@ pub mod spi;
 mod wrap;
 
 pub use error::{Cause, Error, Result, Section, Stage};
+pub use fencing::FencingToken;
 pub use guard::LockGuard;
 pub use holder::Holder;
 pub use key::{LockKey, derive_key};
-pub use lock::Lock;
+pub use label::LockLabel;
+pub use lock::{Lock, OnLoss};
 pub use manager::LockManager;
 pub use mode::LockMode;
 pub use namespace::Namespace;

@@ -1,7 +1,7 @@
-use std::{sync::Arc, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use crate::{
-    Error, Holder, LockGuard, LockKey, LockMode, Result,
+    Error, Holder, LockGuard, LockKey, LockLabel, LockMode, Result, Section,
     context::{Frame, ManagerId},
     manager::Shared,
     owner::{Hold, Owner},
@@ -39,18 +39,32 @@ use crate::{
 /// # Ok::<(), advisory_core::Error>(())
 /// # }).unwrap();
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Lock {
     shared: Arc<Shared>,
-    claim: Claim,
+    label: LockLabel,
+    mode: LockMode,
+    on_loss: OnLoss,
+}
+
+/// What becomes of a section whose lock is lost while it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnLoss {
+    /// Its future is dropped as soon as the loss is seen.
+    #[default]
+    Stop,
+    /// It runs to its end, and then the loss is reported.
+    Continue,
 }
 
 impl Lock {
-    pub(crate) fn new(shared: Arc<Shared>, key: LockKey) -> Self {
-        let mode = LockMode::Exclusive;
+    pub(crate) fn new(shared: Arc<Shared>, name: Option<&str>, key: LockKey) -> Self {
+        let name = name.map(Arc::from);
         Self {
             shared,
-            claim: Claim { key, mode },
+            label: LockLabel { name, key },
+            mode: LockMode::default(),
+            on_loss: OnLoss::default(),
         }
     }
 
@@ -58,7 +72,17 @@ impl Lock {
     /// exclusively.
     #[must_use]
     pub fn shared(mut self) -> Self {
-        self.claim.mode = LockMode::Shared;
+        self.mode = LockMode::Shared;
+        self
+    }
+
+    /// What to do with a section when its lock is lost; by default it is stopped.
+    ///
+    /// Stopping means that its future is dropped: it ends where it awaits something. Code that
+    /// blocks, and tasks that it has spawned, run on.
+    #[must_use]
+    pub fn on_loss(mut self, on_loss: OnLoss) -> Self {
+        self.on_loss = on_loss;
         self
     }
 
@@ -67,19 +91,26 @@ impl Lock {
     }
 
     pub(crate) fn claim(&self) -> Claim {
-        self.claim
+        Claim {
+            key: self.label.key,
+            mode: self.mode,
+        }
+    }
+
+    pub(crate) fn label(&self) -> &LockLabel {
+        &self.label
     }
 
     /// The key that the server sees.
     #[must_use]
     pub fn key(&self) -> LockKey {
-        self.claim.key
+        self.label.key
     }
 
     /// The mode that the lock is taken in: exclusive, unless [`shared`](Self::shared) was called.
     #[must_use]
     pub fn mode(&self) -> LockMode {
-        self.claim.mode
+        self.mode
     }
 
     /// Waits for the lock, runs the section, and frees the lock.
@@ -97,8 +128,9 @@ impl Lock {
     /// - [`Error::Closed`] after [`LockManager::close`](crate::LockManager::close).
     /// - [`Error::PoolExhausted`] if the pool's own limit ends before a connection is free.
     /// - [`Error::Deadlock`] if an owner of a lock that this one waits for waits for this one.
-    /// - [`Error::Lost`] if the section ran, and the lock turned out to be gone at its end. Its
-    ///   value is dropped: what it did may have overlapped with somebody else's section.
+    /// - [`Error::Lost`] if the lock was lost while the section ran. The section is dropped as soon
+    ///   as that is seen ([`on_loss`](Self::on_loss)); if that is at its end, its value is dropped:
+    ///   what it did may have overlapped with somebody else's section.
     /// - [`Error::NotPrimary`], [`Error::SessionNotPinned`], [`Error::Unsupported`],
     ///   [`Error::LockTableFull`], [`Error::Backend`]: the section did not run; or, for the last
     ///   one only, it ran, and the release failed and closed the connection.
@@ -125,7 +157,7 @@ impl Lock {
     /// ```
     pub async fn with<T>(&self, section: impl AsyncFnOnce() -> T) -> Result<T> {
         let (hold, frame) = self.enter_surely(Patience::unlimited()).await?;
-        run(hold, frame, async |_| section().await).await
+        self.run(hold, frame, async |_| section().await).await
     }
 
     /// Runs the section if the lock is free, and returns `None` without waiting if it is not.
@@ -157,7 +189,10 @@ impl Lock {
     /// ```
     pub async fn try_with<T>(&self, section: impl AsyncFnOnce() -> T) -> Result<Option<T>> {
         match self.enter(Patience::none()).await? {
-            Some((hold, frame)) => run(hold, frame, async |_| section().await).await.map(Some),
+            Some((hold, frame)) => self
+                .run(hold, frame, async |_| section().await)
+                .await
+                .map(Some),
             None => Ok(None),
         }
     }
@@ -200,7 +235,7 @@ impl Lock {
         section: impl AsyncFnOnce() -> T,
     ) -> Result<T> {
         let (hold, frame) = self.enter_surely(Patience::timeout(timeout)).await?;
-        run(hold, frame, async |_| section().await).await
+        self.run(hold, frame, async |_| section().await).await
     }
 
     /// As [`with`](Self::with), with a section that sees the guard of its lock.
@@ -235,7 +270,7 @@ impl Lock {
     /// ```
     pub async fn with_guard<T>(&self, section: impl AsyncFnOnce(&LockGuard) -> T) -> Result<T> {
         let (hold, frame) = self.enter_surely(Patience::unlimited()).await?;
-        run(hold, frame, section).await
+        self.run(hold, frame, section).await
     }
 
     /// Waits for the lock and returns the proof that it is held.
@@ -354,7 +389,7 @@ impl Lock {
             Some((_, owner)) => owner,
             None => Owner::open(self.shared.admit()?, Patience::unlimited()).await?,
         };
-        let holders = owner.holders(self.claim.key).await;
+        let holders = owner.holders(self.key()).await;
         Owner::leave(owner).await;
         holders
     }
@@ -362,20 +397,27 @@ impl Lock {
     /// Acquires for a guard, which belongs to the frame around it if there is one.
     async fn acquire(&self, patience: Patience) -> Result<Option<LockGuard>> {
         let hold = match Frame::current(self.shared.id) {
-            Some((frame, owner)) => owner.acquire(self.claim, &frame, patience).await?,
-            None => self.acquire_alone(patience).await?.map(|(hold, _)| hold),
+            Some((frame, owner)) => owner.acquire(self.claim(), &frame, patience).await,
+            None => self
+                .acquire_alone(patience)
+                .await
+                .map(|held| held.map(|(hold, _)| hold)),
         };
-        Ok(hold.map(LockGuard::new))
+        let hold = hold.map_err(|error| error.about(&self.label))?;
+        Ok(hold.map(|hold| LockGuard::new(hold, self.label.clone())))
     }
 
     /// Acquires for a section, which opens a frame that the lock belongs to.
     async fn enter(&self, patience: Patience) -> Result<Option<(Hold, Arc<Frame>)>> {
-        let Some((parent, owner)) = Frame::current(self.shared.id) else {
-            return self.acquire_alone(patience).await;
+        let entered = match Frame::current(self.shared.id) {
+            Some((parent, owner)) => {
+                let frame = Frame::open(self.shared.id, Arc::downgrade(&owner), Some(parent));
+                let hold = owner.acquire(self.claim(), &frame, patience).await;
+                hold.map(|hold| hold.map(|hold| (hold, frame)))
+            }
+            None => self.acquire_alone(patience).await,
         };
-        let frame = Frame::open(self.shared.id, Arc::downgrade(&owner), Some(parent));
-        let hold = owner.acquire(self.claim, &frame, patience).await?;
-        Ok(hold.map(|hold| (hold, frame)))
+        entered.map_err(|error| error.about(&self.label))
     }
 
     /// As [`enter`](Self::enter), for a caller who is willing to wait.
@@ -387,12 +429,12 @@ impl Lock {
     /// Acquires on a session of its own, in a frame of its own.
     async fn acquire_alone(&self, patience: Patience) -> Result<Option<(Hold, Arc<Frame>)>> {
         let admission = self.shared.admit()?;
-        if patience.is_none() && self.shared.ledger.conflicts(self.claim, None) {
+        if patience.is_none() && self.shared.ledger.conflicts(self.claim(), None) {
             return Ok(None);
         }
         let owner = Owner::open(admission, patience).await?;
         let frame = Frame::open(self.shared.id, Arc::downgrade(&owner), None);
-        match owner.acquire(self.claim, &frame, patience).await {
+        match owner.acquire(self.claim(), &frame, patience).await {
             Ok(Some(hold)) => Ok(Some((hold, frame))),
             Ok(None) => {
                 Owner::leave(owner).await;
@@ -407,17 +449,42 @@ impl Lock {
             }
         }
     }
+
+    /// Runs a section with the lock held, in its frame.
+    async fn run<T>(
+        &self,
+        hold: Hold,
+        frame: Arc<Frame>,
+        section: impl AsyncFnOnce(&LockGuard) -> T,
+    ) -> Result<T> {
+        let watched = match self.on_loss {
+            OnLoss::Stop => hold.owner().map(Arc::clone),
+            OnLoss::Continue => None,
+        };
+        let guard = LockGuard::new(hold, self.label.clone());
+        // The call itself, too, is made inside the frame: a plain closure may do its work there.
+        let section = frame.run(async { section(&guard).await });
+        let value = match &watched {
+            Some(owner) => owner
+                .while_alive(section)
+                .await
+                .map_err(|lost| lost.in_section(Section::Stopped).about(&self.label))?,
+            None => section.await,
+        };
+        drop(watched);
+        let released = guard.release().await;
+        released.map_err(|error| error.in_section(Section::Completed))?;
+        Ok(value)
+    }
 }
 
-/// Runs a section with its lock held, in its frame.
-async fn run<T>(
-    hold: Hold,
-    frame: Arc<Frame>,
-    section: impl AsyncFnOnce(&LockGuard) -> T,
-) -> Result<T> {
-    let guard = LockGuard::new(hold);
-    // The call itself, too, is made inside the frame: a plain closure may do its work there.
-    let value = frame.run(async { section(&guard).await }).await;
-    guard.release().await.map_err(Error::after_section)?;
-    Ok(value)
+impl fmt::Debug for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock")
+            .field("name", &self.label.name)
+            .field("key", &self.label.key)
+            .field("mode", &self.mode)
+            .field("on_loss", &self.on_loss)
+            .finish_non_exhaustive()
+    }
 }

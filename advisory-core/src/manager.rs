@@ -45,7 +45,7 @@ use crate::{
 /// # Ok::<(), advisory_core::Error>(())
 /// # }).unwrap();
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct LockManager {
     shared: Arc<Shared>,
 }
@@ -78,7 +78,12 @@ impl LockManager {
     /// name that says what is protected (`search:index`) helps whoever finds it in a log.
     #[must_use]
     pub fn named(&self, name: impl AsRef<str>) -> Lock {
-        Lock::new(Arc::clone(&self.shared), KeySpace::ROOT.key(name.as_ref()))
+        let name = name.as_ref();
+        Lock::new(
+            Arc::clone(&self.shared),
+            Some(name),
+            KeySpace::ROOT.key(name),
+        )
     }
 
     /// The lock with this raw key, for meeting code that computes its keys in another way.
@@ -97,7 +102,7 @@ impl LockManager {
     /// ```
     #[must_use]
     pub fn keyed(&self, key: impl Into<LockKey>) -> Lock {
-        Lock::new(Arc::clone(&self.shared), key.into())
+        Lock::new(Arc::clone(&self.shared), None, key.into())
     }
 
     /// A derived key space, in which the same names make other locks.
@@ -194,6 +199,15 @@ impl LockManager {
     }
 }
 
+impl fmt::Debug for LockManager {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockManager")
+            .field("backend", &self.shared.backend)
+            .field("options", &self.shared.options)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What all handles of one manager share.
 pub(crate) struct Shared {
     pub(crate) id: ManagerId,
@@ -248,11 +262,9 @@ impl Shared {
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared")
-            .field("id", &self.id)
             .field("backend", &self.backend)
             .field("options", &self.options)
-            .field("ledger", &self.ledger)
-            .field("lifecycle", &self.lifecycle)
+            .field("closed", &self.lifecycle().closed)
             .finish_non_exhaustive()
     }
 }

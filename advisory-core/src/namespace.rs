@@ -1,5 +1,6 @@
+use std::{fmt, sync::Arc};
+
 use crate::{Lock, key::KeySpace, manager::Shared};
-use std::sync::Arc;
 
 /// A derived key space: the same name in two namespaces makes two different locks.
 ///
@@ -18,7 +19,7 @@ use std::sync::Arc;
 /// assert_ne!(tenant.named("digest").key(), locks.named("digest").key());
 /// assert_ne!(tenant.named("digest").key(), tenant.namespace("jobs").named("digest").key());
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Namespace {
     shared: Arc<Shared>,
     space: KeySpace,
@@ -32,7 +33,8 @@ impl Namespace {
     /// The lock called `name` in this namespace. Nothing happens until it is used.
     #[must_use]
     pub fn named(&self, name: impl AsRef<str>) -> Lock {
-        Lock::new(Arc::clone(&self.shared), self.space.key(name.as_ref()))
+        let name = name.as_ref();
+        Lock::new(Arc::clone(&self.shared), Some(name), self.space.key(name))
     }
 
     /// A namespace inside this one.
@@ -42,5 +44,11 @@ impl Namespace {
             shared: Arc::clone(&self.shared),
             space: self.space.enter(namespace.as_ref()),
         }
+    }
+}
+
+impl fmt::Debug for Namespace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Namespace").finish_non_exhaustive()
     }
 }

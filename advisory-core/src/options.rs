@@ -2,6 +2,9 @@ use std::time::Duration;
 
 use crate::patience::FOREVER;
 
+/// No use in looking more often.
+const LEAST_BOUND: Duration = Duration::from_millis(10);
+
 /// How a [`LockManager`](crate::LockManager) behaves where that is a matter of taste.
 ///
 /// # Examples
@@ -19,6 +22,8 @@ use crate::patience::FOREVER;
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     pub(crate) answer_within: Duration,
+    pub(crate) closed_within: Duration,
+    pub(crate) silent_within: Duration,
 }
 
 impl Options {
@@ -27,6 +32,8 @@ impl Options {
     pub fn new() -> Self {
         Self {
             answer_within: Duration::from_secs(10),
+            closed_within: Duration::from_secs(1),
+            silent_within: Duration::from_secs(10),
         }
     }
 
@@ -39,6 +46,27 @@ impl Options {
     #[must_use]
     pub fn answer_within(mut self, limit: Duration) -> Self {
         self.answer_within = limit.min(FOREVER);
+        self
+    }
+
+    /// How soon a section is stopped after its connection was closed; 1 second by default, at
+    /// least 10 milliseconds.
+    ///
+    /// A driver that notices this by itself is looked at twice in that time. With one that does not
+    /// (sqlx), the session is probed that often, by an empty statement.
+    #[must_use]
+    pub fn loss_seen_within(mut self, bound: Duration) -> Self {
+        self.closed_within = bound.clamp(LEAST_BOUND, FOREVER);
+        self
+    }
+
+    /// How soon a section is stopped after the network has gone silent; 10 seconds by default, at
+    /// least 10 milliseconds.
+    ///
+    /// A session that was not heard of for half of it is probed, and has the other half to answer.
+    #[must_use]
+    pub fn silence_seen_within(mut self, bound: Duration) -> Self {
+        self.silent_within = bound.clamp(LEAST_BOUND, FOREVER);
         self
     }
 }

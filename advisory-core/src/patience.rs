@@ -79,6 +79,7 @@ impl Patience {
             waited: self.waited(),
             stage,
             holders: Vec::new(),
+            lock: None,
         }
     }
 

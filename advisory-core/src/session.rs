@@ -1,7 +1,7 @@
-use std::{future::Future, sync::Arc, time::Duration};
+use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use crate::{
-    Error, Lock, LockGuard, Result, context::Frame, owner::Owner, patience::Patience,
+    Error, Lock, LockGuard, Result, Section, context::Frame, owner::Owner, patience::Patience,
     spi::SessionId,
 };
 
@@ -37,7 +37,7 @@ use crate::{
 /// # }).unwrap();
 /// ```
 #[must_use = "a session that is dropped closes its connection"]
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Session {
     owner: Arc<Owner>,
     /// What is taken by hand belongs to this frame, and scopes are part of it.
@@ -83,6 +83,15 @@ impl Session {
         self.owner.check().is_err()
     }
 
+    /// Ends when the session is lost; see [`LockGuard::lost`].
+    ///
+    /// # Cancel safety
+    ///
+    /// May be dropped and called anew at any time.
+    pub fn lost(&self) -> impl Future<Output = Error> + Send + 'static + use<> {
+        self.owner.lost()
+    }
+
     /// Runs a future as a section of this session: calls on the same manager inside it use this
     /// session, and re-enter what it holds.
     ///
@@ -91,7 +100,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`Error::Lost`] if the session turns out to be gone at the future's end.
+    /// [`Error::Lost`] if the session is lost; the future is dropped as soon as that is seen.
     ///
     /// # Cancel safety
     ///
@@ -117,8 +126,10 @@ impl Session {
     pub async fn scope<F: Future>(&self, future: F) -> Result<F::Output> {
         let parent = Some(Arc::clone(&self.frame));
         let frame = Frame::open(self.frame.manager(), Arc::downgrade(&self.owner), parent);
-        let value = frame.run(future).await;
-        self.owner.check().map_err(Error::after_section)?;
+        let value = self.owner.while_alive(frame.run(future)).await;
+        let value = value.map_err(|lost| lost.in_section(Section::Stopped))?;
+        let alive = self.owner.check();
+        alive.map_err(|lost| lost.in_section(Section::Completed))?;
         Ok(value)
     }
 
@@ -188,7 +199,16 @@ impl Session {
         let hold = self
             .owner
             .acquire(lock.claim(), &self.frame, patience)
-            .await?;
-        Ok(hold.map(LockGuard::new))
+            .await;
+        let hold = hold.map_err(|error| error.about(lock.label()))?;
+        Ok(hold.map(|hold| LockGuard::new(hold, lock.label().clone())))
+    }
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("id", &self.id())
+            .finish_non_exhaustive()
     }
 }

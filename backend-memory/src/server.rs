@@ -10,7 +10,7 @@ use std::{
 };
 
 use advisory_core::{
-    Error, Holder, LockKey, Result,
+    Error, FencingToken, Holder, LockKey, Result,
     spi::{Claim, SessionId},
 };
 
@@ -42,6 +42,8 @@ pub(crate) struct State {
     pub(crate) stalled: bool,
     /// What new sessions are refused with.
     pub(crate) refusal: Option<Error>,
+    /// The last fencing token that was given out.
+    token: i64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -115,6 +117,11 @@ impl Server {
 }
 
 impl State {
+    pub(crate) fn next_token(&mut self) -> FencingToken {
+        self.token += 1;
+        FencingToken::new(self.token)
+    }
+
     fn open(&mut self, pool: &Pool, session: SessionId) -> Poll<Result<()>> {
         if pool.is_closed() {
             return Poll::Ready(Err(Error::Closed));

@@ -1,7 +1,7 @@
 use std::{sync::Arc, task::Poll, time::Duration};
 
 use advisory_core::{
-    Error, Holder, LockKey, Result,
+    Error, FencingToken, Holder, LockKey, Result,
     spi::{Claim, LockSession, Request, SessionId, Turn, Waited},
 };
 use async_trait::async_trait;
@@ -71,6 +71,10 @@ impl LockSession for MemorySession {
         self.server.with(|state| !state.is_alive(self.id))
     }
 
+    fn notices_loss(&self) -> bool {
+        true
+    }
+
     async fn submit(&mut self, batch: &[Request]) -> Result<Vec<bool>> {
         let begins_anew = |left: Claim| batch.contains(&Request::TryLock(left));
         self.left = self.left.filter(|(left, _)| !begins_anew(*left));
@@ -118,6 +122,14 @@ impl LockSession for MemorySession {
 
     async fn holders(&mut self, key: LockKey) -> Result<Vec<Holder>> {
         self.call(|state| Poll::Ready(state.holders(key))).await
+    }
+
+    async fn fencing_token(&mut self) -> Result<FencingToken> {
+        self.call(|state| Poll::Ready(state.next_token())).await
+    }
+
+    async fn probe(&mut self) -> Result<()> {
+        self.call(|_| Poll::Ready(())).await
     }
 
     async fn recycle(self: Box<Self>) {}

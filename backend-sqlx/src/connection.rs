@@ -98,6 +98,11 @@ impl Connection for SqlxConnection {
         self.pooled.is_none()
     }
 
+    /// sqlx reads only when it is asked something.
+    fn notices_closing(&self) -> bool {
+        false
+    }
+
     /// The return takes a round trip of sqlx's own (it tests the connection), in a task that it
     /// spawns: the caller does not wait for it, and cannot cancel it half-way.
     async fn recycle(mut self) {

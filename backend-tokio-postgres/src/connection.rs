@@ -56,6 +56,11 @@ impl Connection for TokioPostgresConnection {
         self.client.as_ref().is_none_or(|client| client.is_closed())
     }
 
+    /// The driver's task reads all the time.
+    fn notices_closing(&self) -> bool {
+        true
+    }
+
     async fn recycle(mut self) {
         drop(self.client.take());
     }
@@ -65,7 +70,7 @@ impl Connection for TokioPostgresConnection {
 impl Drop for TokioPostgresConnection {
     fn drop(&mut self) {
         if let Some(client) = self.client.take() {
-            drop(Object::take(client));
+            drop(client);
         }
     }
 }

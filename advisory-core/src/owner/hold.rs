@@ -25,6 +25,11 @@ impl Hold {
         self.claim
     }
 
+    /// The session that holds the lock.
+    pub(crate) fn owner(&self) -> Option<&Arc<Owner>> {
+        self.owner.as_ref()
+    }
+
     pub(crate) fn is_lost(&self) -> bool {
         self.owner
             .as_ref()

@@ -5,7 +5,7 @@ use std::{
     ops::{Deref, DerefMut},
     pin::pin,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll, Waker, ready},
@@ -16,9 +16,9 @@ use async_lock::{Mutex as AsyncMutex, MutexGuard as AsyncMutexGuard};
 use futures::future::{BoxFuture, Either, select};
 use futures_timer::Delay;
 
-use super::Vitals;
+use super::{Owner, Vitals, attendant};
 use crate::{
-    Cause, Error, Holder, LockKey, Result,
+    Cause, Error, FencingToken, Holder, LockKey, Result,
     spi::{Claim, LockSession, Request, Turn, Waited},
 };
 
@@ -26,7 +26,8 @@ use crate::{
 ///
 /// A call that was begun belongs to the line, not to its caller. If the caller goes away in the
 /// middle, whoever comes next polls the call to its end first, and a claim that was granted to
-/// nobody is unlocked. So a cancelled call never costs the session, nor what else it holds.
+/// nobody is unlocked; if nobody comes, the attendant does. So a cancelled call never costs the
+/// session, nor what else it holds.
 #[derive(Debug)]
 pub(super) struct Line {
     seat: AsyncMutex<Seat>,
@@ -35,8 +36,12 @@ pub(super) struct Line {
     /// Claims that nobody holds any more, to be unlocked by whoever has the seat.
     debts: Mutex<Vec<Claim>>,
     vitals: Arc<Vitals>,
+    /// Whose line this is, for the attendant.
+    owner: Weak<Owner>,
     /// How long the session may take to answer.
     answer_within: Duration,
+    /// Whether the session learns of its end while it is asked nothing.
+    notices_loss: bool,
 }
 
 /// The session, and what it is doing.
@@ -44,12 +49,14 @@ enum Seat {
     Idle(Box<dyn LockSession>),
     Busy {
         call: Call,
-        /// Comes without the session if that has not answered in time.
-        future: BoxFuture<'static, (Option<Box<dyn LockSession>>, Result<Answer>)>,
+        future: BoxFuture<'static, Answered>,
     },
     /// The session has ended, for this reason if it is known.
     Lost(Option<Cause>),
 }
+
+/// How a call ended. Without the session, if that has not answered in time.
+type Answered = (Option<Box<dyn LockSession>>, Result<Answer>);
 
 #[derive(Clone, Debug)]
 enum Call {
@@ -58,26 +65,33 @@ enum Call {
     Unlock(Claim),
     Pay(Vec<Claim>),
     Holders(LockKey),
+    FencingToken,
+    Probe,
 }
 
 enum Answer {
     Done(Vec<bool>),
     Waited(Waited),
     Holders(Vec<Holder>),
+    FencingToken(FencingToken),
+    Alive,
 }
 
 impl Line {
     pub(super) fn new(
         session: Box<dyn LockSession>,
+        owner: Weak<Owner>,
         vitals: Arc<Vitals>,
         answer_within: Duration,
     ) -> Self {
         vitals.hear(session.id());
         Self {
+            notices_loss: session.notices_loss(),
             seat: AsyncMutex::new(Seat::Idle(session)),
             queue: AtomicUsize::new(0),
             debts: Mutex::default(),
             vitals,
+            owner,
             answer_within,
         }
     }
@@ -89,7 +103,7 @@ impl Line {
     pub(super) async fn wait(&self, claim: Claim, turn: Turn) -> Result<Waited> {
         match self.call(Call::Wait(claim, turn)).await? {
             Answer::Waited(waited) => Ok(waited),
-            Answer::Done(_) | Answer::Holders(_) => Err(no_answer()),
+            _ => Err(no_answer()),
         }
     }
 
@@ -110,8 +124,41 @@ impl Line {
     pub(super) async fn holders(&self, key: LockKey) -> Result<Vec<Holder>> {
         match self.call(Call::Holders(key)).await? {
             Answer::Holders(holders) => Ok(holders),
-            Answer::Done(_) | Answer::Waited(_) => Err(no_answer()),
+            _ => Err(no_answer()),
         }
+    }
+
+    pub(super) async fn fencing_token(&self) -> Result<FencingToken> {
+        match self.call(Call::FencingToken).await? {
+            Answer::FencingToken(token) => Ok(token),
+            _ => Err(no_answer()),
+        }
+    }
+
+    /// Asks the session for a sign of life, unless somebody is using it and will hear one way or
+    /// the other. No answer in time is a loss.
+    pub(super) async fn probe(&self, answer_within: Duration) -> Result<()> {
+        let Some(seat) = self.seat.try_lock() else {
+            return Ok(());
+        };
+        let mut seat = Seated {
+            seat,
+            _leaving: Leaving(self),
+        };
+        if matches!(*seat, Seat::Idle(_)) {
+            seat.begin(Call::Probe, answer_within);
+            poll_fn(|cx| self.poll(&mut seat, cx)).await.map(drop)
+        } else {
+            Ok(())
+        }
+        .map_err(|error| match &*seat {
+            Seat::Lost(_) => seat.lost(),
+            _ => error,
+        })
+    }
+
+    pub(super) fn notices_loss(&self) -> bool {
+        self.notices_loss
     }
 
     /// Fails if the session is known to be gone. Nothing is asked.
@@ -202,16 +249,17 @@ impl Line {
         Poll::Ready(answer)
     }
 
-    /// Works off what was left behind, as far as that goes without waiting and if nobody has the
-    /// seat: whoever has it does so too. The waker is woken when there is more to do.
-    pub(super) fn tend(&self, cx: &mut Context<'_>) {
+    /// Works off what was left behind, as far as that goes without waiting, if nobody has the seat:
+    /// whoever has it does so too. What is left then is for the attendant.
+    fn nudge(&self) {
         loop {
             // Not a `Seated`, whose drop comes here.
             let Some(mut seat) = self.seat.try_lock() else {
                 return;
             };
-            if self.settle(&mut seat, cx).is_pending() {
-                return;
+            let mut cx = Context::from_waker(Waker::noop());
+            if self.settle(&mut seat, &mut cx).is_pending() {
+                return attendant::attend(Weak::clone(&self.owner));
             }
             drop(seat);
             // A debt that came while the seat was taken has relied on this look.
@@ -221,11 +269,10 @@ impl Line {
         }
     }
 
-    /// As [`tend`](Self::tend), where there is no task to be woken.
-    fn nudge(&self) {
-        if !self.debts().is_empty() {
-            self.tend(&mut Context::from_waker(Waker::noop()));
-        }
+    /// Finishes all that was left behind.
+    pub(super) async fn settle_all(&self) {
+        // The session may be gone, and with it all that was owed.
+        drop(self.settled().await);
     }
 
     fn debts(&self) -> std::sync::MutexGuard<'_, Vec<Claim>> {
@@ -265,6 +312,8 @@ impl Seat {
                 Self::Lost(None)
             }
             (Some(session), Ok(_)) => Self::Idle(session),
+            // Whatever may be the matter with it, nobody can rely on it.
+            (_, Err(error)) if matches!(call, Call::Probe) => Self::Lost(Some(error.cause())),
             (Some(session), Err(_)) if !session.is_lost() => Self::Idle(session),
             (_, answer) => Self::Lost(answer.as_ref().err().map(Error::cause)),
         };
@@ -285,7 +334,7 @@ impl Answer {
         match self {
             Self::Done(done) => *done == [true],
             Self::Waited(waited) => *waited == Waited::Granted,
-            Self::Holders(_) => false,
+            Self::Holders(_) | Self::FencingToken(_) | Self::Alive => false,
         }
     }
 }
@@ -309,7 +358,7 @@ async fn perform(
     mut session: Box<dyn LockSession>,
     call: Call,
     answer_within: Duration,
-) -> (Option<Box<dyn LockSession>>, Result<Answer>) {
+) -> Answered {
     let limit = answer_within.saturating_add(call.lasts());
     let answer = {
         let asked = pin!(ask(&mut *session, call));
@@ -328,6 +377,8 @@ async fn ask(session: &mut dyn LockSession, call: Call) -> Result<Answer> {
     let batch: Vec<_> = match call {
         Call::Wait(claim, turn) => return session.wait(claim, turn).await.map(Answer::Waited),
         Call::Holders(key) => return session.holders(key).await.map(Answer::Holders),
+        Call::FencingToken => return session.fencing_token().await.map(Answer::FencingToken),
+        Call::Probe => return session.probe().await.map(|()| Answer::Alive),
         Call::TryLock(claim) => vec![Request::TryLock(claim)],
         Call::Unlock(claim) => vec![Request::Unlock(claim)],
         Call::Pay(claims) => claims.into_iter().map(Request::Unlock).collect(),

@@ -1,13 +1,14 @@
 //! An owner of locks: one session, what is held on it, and by whom.
 
+mod attendant;
 mod hold;
 mod line;
 mod table;
 mod vitals;
+mod watch;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::Context,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
@@ -22,7 +23,7 @@ use self::{
     table::{EntryId, Table, Verdict},
 };
 use crate::{
-    Error, Holder, LockKey, Result, Stage,
+    Error, FencingToken, Holder, LockKey, Result, Stage,
     context::Frame,
     manager::Admission,
     patience::Patience,
@@ -51,9 +52,10 @@ impl Owner {
     pub(crate) async fn open(admission: Admission, patience: Patience) -> Result<Arc<Self>> {
         let session = patience.bound_checkout(admission.backend().open()).await?;
         let vitals = Arc::new(Vitals::new());
-        Ok(Arc::new(Self {
+        Ok(Arc::new_cyclic(|owner| Self {
             line: Line::new(
                 session,
+                Weak::clone(owner),
                 Arc::clone(&vitals),
                 admission.options().answer_within,
             ),
@@ -186,10 +188,15 @@ impl Owner {
         self.line.check()
     }
 
-    /// Lets a section's task work off what calls inside it have left behind when they were
-    /// cancelled, so that a lock granted to nobody is not kept until the next call.
-    pub(crate) fn tend(&self, cx: &mut Context<'_>) {
-        self.line.tend(cx);
+    /// The token of a claim that this owner holds: the same for all who share its one count on the
+    /// server, another one after that.
+    pub(crate) async fn fencing_token(&self, claim: Claim) -> Result<FencingToken> {
+        if let Some(token) = self.table().token(claim) {
+            return Ok(token);
+        }
+        let token = self.line.fencing_token().await?;
+        // Of two that asked at once the first one counts.
+        Ok(self.table().keep_token(claim, token))
     }
 
     /// Whether another session of the same manager is known to hold what conflicts.

@@ -4,7 +4,7 @@ use std::{
 };
 
 use crate::{
-    LockKey, LockMode,
+    FencingToken, LockKey, LockMode,
     context::{Frame, FrameId},
     spi::Claim,
 };
@@ -18,6 +18,8 @@ pub(super) struct Table {
     entries: HashMap<LockKey, Vec<Entry>>,
     /// Frames that wait for a sibling, and for whom.
     waits: Vec<Wait>,
+    /// Tokens of claims that are held.
+    tokens: HashMap<Claim, FencingToken>,
     next_id: u64,
 }
 
@@ -107,11 +109,25 @@ impl Table {
             return false;
         };
         let removed = entries.swap_remove(at);
-        let last = removed.granted && entries.iter().all(|other| other.mode != removed.mode);
+        let mode = removed.mode;
+        let last = removed.granted && entries.iter().all(|other| other.mode != mode);
         if entries.is_empty() {
             self.entries.remove(&entry.key);
         }
+        if last {
+            let key = entry.key;
+            self.tokens.remove(&Claim { key, mode });
+        }
         last
+    }
+
+    pub(super) fn token(&self, claim: Claim) -> Option<FencingToken> {
+        self.tokens.get(&claim).copied()
+    }
+
+    /// Keeps the token of a held claim, unless there is one.
+    pub(super) fn keep_token(&mut self, claim: Claim, token: FencingToken) -> FencingToken {
+        *self.tokens.entry(claim).or_insert(token)
     }
 
     /// The claims that the server has granted.

@@ -56,10 +56,13 @@ impl Vitals {
 
     /// Whether the session was seen alive so recently that what it holds counts as held.
     pub(crate) fn is_trusted(&self) -> bool {
-        let silent = self
-            .age()
-            .saturating_sub(self.heard.load(Ordering::Relaxed));
-        !self.is_lost() && u128::from(silent) < TRUSTED_FOR.as_millis()
+        !self.is_lost() && self.silent_for() < TRUSTED_FOR
+    }
+
+    /// How long ago the session last answered.
+    pub(crate) fn silent_for(&self) -> Duration {
+        let heard = self.heard.load(Ordering::Relaxed);
+        Duration::from_millis(self.age().saturating_sub(heard))
     }
 
     fn age(&self) -> u64 {

@@ -32,7 +32,7 @@ struct Shared<P> {
     pool: Arc<P>,
     options: PostgresOptions,
     /// As many places as there may be sessions at once.
-    places: Option<Arc<Semaphore>>,
+    places: Option<(usize, Arc<Semaphore>)>,
     /// What the first session found out.
     server: OnceLock<Server>,
     closed: AtomicBool,
@@ -57,7 +57,7 @@ impl<P: Pool> PostgresBackend<P> {
             shared: Arc::new(Shared {
                 pool,
                 options,
-                places: sessions.map(|sessions| Arc::new(Semaphore::new(sessions))),
+                places: sessions.map(|most| (most, Arc::new(Semaphore::new(most)))),
                 server: OnceLock::new(),
                 closed: AtomicBool::new(false),
             }),
@@ -68,7 +68,7 @@ impl<P: Pool> PostgresBackend<P> {
 impl<P: Pool> Shared<P> {
     /// A place among the sessions that may be in use at once.
     async fn place(&self) -> Result<Option<SemaphoreGuardArc>> {
-        let Some(places) = &self.places else {
+        let Some((most, places)) = &self.places else {
             return Ok(None);
         };
         if let Some(place) = places.try_acquire_arc() {
@@ -78,7 +78,8 @@ impl<P: Pool> Shared<P> {
         match select(pin!(places.acquire_arc()), Delay::new(limit)).await {
             Either::Left((place, _)) => Ok(Some(place)),
             Either::Right(_) => Err(Error::pool_exhausted(format!(
-                "as many sessions as may be are in use, and none ended within {limit:?}"
+                "all {most} sessions for locks are in use (see PostgresOptions::max_sessions), and \
+                 none ended within {limit:?}"
             ))),
         }
     }

@@ -66,6 +66,10 @@ pub trait Connection: Send + 'static {
     /// Whether the driver has noticed that the connection is gone. No I/O.
     fn is_closed(&self) -> bool;
 
+    /// Whether [`is_closed`](Self::is_closed) turns true soon after the connection has closed, while
+    /// no statement runs.
+    fn notices_closing(&self) -> bool;
+
     /// Gives the connection back to its pool, in a state fit for the next borrower.
     async fn recycle(self);
 }

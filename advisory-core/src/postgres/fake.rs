@@ -79,6 +79,10 @@ impl Connection for Fake {
         false
     }
 
+    fn notices_closing(&self) -> bool {
+        false
+    }
+
     async fn recycle(self) {
         self.state().recycled = true;
     }

@@ -68,6 +68,10 @@
 //!         false
 //!     }
 //!
+//!     fn notices_closing(&self) -> bool {
+//!         false
+//!     }
+//!
 //!     async fn recycle(self) {}
 //! }
 //!

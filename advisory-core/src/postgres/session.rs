@@ -11,11 +11,11 @@ use super::{
     server::Server,
     settings::{DeadHost, Upkeep},
     slice,
-    statements::Statements,
+    statements::{self, Statements},
     wait::{self, Slice},
 };
 use crate::{
-    Error, Holder, LockKey, LockSession, Result,
+    Error, FencingToken, Holder, LockKey, LockSession, Result,
     spi::{Claim, Request, SessionId, Turn, Waited},
 };
 
@@ -140,7 +140,7 @@ impl<C: Connection> PostgresSession<C> {
         }
     }
 
-    /// Sees to the connection, now that a lock depends on it.
+    /// Sees to the connection that a lock depends on, or is about to.
     async fn keep_up(&mut self) -> Result<()> {
         let done = self.upkeep.see_to(&mut self.connection).await;
         done.map_err(|error| self.failed(error))
@@ -201,6 +201,10 @@ impl<C: Connection> LockSession for PostgresSession<C> {
         self.lost || self.connection.is_closed()
     }
 
+    fn notices_loss(&self) -> bool {
+        self.connection.notices_closing()
+    }
+
     async fn submit(&mut self, batch: &[Request]) -> Result<Vec<bool>> {
         self.check()?;
         let mut answers = self.run(batch).await;
@@ -216,12 +220,11 @@ impl<C: Connection> LockSession for PostgresSession<C> {
 
     async fn wait(&mut self, claim: Claim, turn: Turn) -> Result<Waited> {
         self.check()?;
-        let mut waited = self.wait_for_slice(claim, turn).await;
-        if let Ok(Waited::Granted) = waited
-            && let Err(error) = self.keep_up().await
-        {
-            waited = Err(error);
-        }
+        // Before the wait: its host may vanish meanwhile, and be granted the lock all the same.
+        let waited = match self.keep_up().await {
+            Ok(()) => self.wait_for_slice(claim, turn).await,
+            Err(error) => Err(error),
+        };
         self.settle(waited, std::iter::once(claim)).await
     }
 
@@ -229,6 +232,25 @@ impl<C: Connection> LockSession for PostgresSession<C> {
         self.check()?;
         let holders = holders::holders(&mut self.connection, &self.server, key).await;
         holders.map_err(|error| self.failed(error))
+    }
+
+    async fn fencing_token(&mut self) -> Result<FencingToken> {
+        self.check()?;
+        let rows = self.connection.batch(statements::FENCING_TOKEN).await;
+        let rows = rows.map_err(|error| self.failed(error))?;
+        let token = match rows.last().map(Row::as_slice) {
+            Some([Value::Text(lsn)]) => lsn.parse().ok(),
+            _ => None,
+        };
+        let token = token.ok_or_else(|| self.failed(DriverError::unexpected_answer()))?;
+        Ok(FencingToken::new(token))
+    }
+
+    /// An empty statement: the server answers it without a transaction.
+    async fn probe(&mut self) -> Result<()> {
+        self.check()?;
+        let answer = self.connection.batch("").await;
+        answer.map(drop).map_err(|error| self.failed(error))
     }
 
     async fn recycle(mut self: Box<Self>) {

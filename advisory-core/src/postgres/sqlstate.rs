@@ -20,7 +20,7 @@ impl From<DriverError> for Error {
                 source,
             } => match code.as_str() {
                 OUT_OF_MEMORY => Self::LockTableFull { source },
-                DEADLOCK_DETECTED => Self::Deadlock { detail },
+                DEADLOCK_DETECTED => Self::deadlock(detail),
                 // The connection's own statements are there on its own session only.
                 UNKNOWN_PREPARED_STATEMENT | DUPLICATE_PREPARED_STATEMENT => Self::SessionNotPinned,
                 _ => Self::Backend(source),
@@ -69,7 +69,10 @@ mod tests {
         assert!(matches!(error("53200"), Error::LockTableFull { .. }));
         assert!(matches!(
             error("40P01"),
-            Error::Deadlock { detail: Some(_) }
+            Error::Deadlock {
+                detail: Some(_),
+                ..
+            }
         ));
         assert!(matches!(error("26000"), Error::SessionNotPinned));
         assert!(matches!(error("42501"), Error::Backend(_)));

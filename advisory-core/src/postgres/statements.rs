@@ -95,6 +95,16 @@ SELECT (SELECT s.setting::pg_catalog.int8
          WHERE s.name OPERATOR(pg_catalog.=) 'idle_session_timeout'),
        pg_catalog.set_config('idle_session_timeout', '0', false)";
 
+/// Takes a place in the server's write-ahead log, behind everything that was written before, and
+/// waits until it is on disk: what a crash forgets could be given out again. In one message, so in
+/// one transaction.
+///
+/// Columns, in its last row: the place.
+pub(super) const FENCING_TOKEN: &str = "\
+SELECT pg_catalog.set_config('synchronous_commit', 'on', true);
+SELECT (pg_catalog.pg_logical_emit_message(true, 'advisory', ''::pg_catalog.text)
+         OPERATOR(pg_catalog.-) '0/0'::pg_catalog.pg_lsn)::pg_catalog.int8";
+
 /// Tells the end of a wait, in the batch of its block.
 ///
 /// Columns: outcome, the deadlock's detail if there was one, pid.

@@ -3,7 +3,7 @@ use std::fmt;
 use async_trait::async_trait;
 
 use super::{Claim, Request, Turn, Waited};
-use crate::{Holder, LockKey, Result};
+use crate::{FencingToken, Holder, LockKey, Result};
 
 /// One owner of locks: on PostgreSQL, one connection.
 ///
@@ -39,6 +39,11 @@ pub trait LockSession: fmt::Debug + Send + 'static {
     /// Whether the session is known to have ended. No I/O: it reports what the driver, or the last
     /// call, has noticed. `false` is no proof of life.
     fn is_lost(&self) -> bool;
+
+    /// Whether [`is_lost`](Self::is_lost) turns true by itself when the connection closes, soon and
+    /// without a call: whether the driver listens while it is asked nothing. Where it does not, the
+    /// core probes.
+    fn notices_loss(&self) -> bool;
 
     /// Takes and gives back claims without waiting for other owners, in the order of the batch, in
     /// one round trip, and answers each request in its place.
@@ -78,6 +83,23 @@ pub trait LockSession: fmt::Debug + Send + 'static {
     ///
     /// [`Backend`](crate::Error::Backend) if the server cannot be asked.
     async fn holders(&mut self, key: LockKey) -> Result<Vec<Holder>>;
+
+    /// A number that is larger than every one that this server has given to any session before,
+    /// also across its crashes and restarts. Asked for while the session holds a claim; that order
+    /// is what makes it a fencing token.
+    ///
+    /// # Errors
+    ///
+    /// [`Backend`](crate::Error::Backend) if there is none to be had.
+    async fn fencing_token(&mut self) -> Result<FencingToken>;
+
+    /// Proves that the session is alive: a round trip to the server, as cheap as there is one, that
+    /// leaves no trace and takes no snapshot.
+    ///
+    /// # Errors
+    ///
+    /// Any: the session counts as lost.
+    async fn probe(&mut self) -> Result<()>;
 
     /// Ends the session, which holds nothing, and gives its connection back for the next one.
     ///
