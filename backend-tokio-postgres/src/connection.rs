@@ -70,7 +70,7 @@ impl Connection for TokioPostgresConnection {
 impl Drop for TokioPostgresConnection {
     fn drop(&mut self) {
         if let Some(client) = self.client.take() {
-            drop(client);
+            drop(Object::take(client));
         }
     }
 }
