@@ -18,8 +18,42 @@
 //!
 //! # Runtime and TLS
 //!
-//! `tokio-postgres` runs on tokio. Its TLS comes with the connector that
-//! `TokioPostgresBackend::connect_with` is given, or with your pool.
+//! `tokio-postgres` runs on tokio, and `TokioPostgresBackend::connect` needs nothing else. For a pool
+//! of your own (`from_pool`) add the first two of these lines, for TLS (`connect_with`) the first and
+//! one of the pairs:
+//!
+//! ```toml
+//! tokio-postgres = "0.7"
+//! deadpool-postgres = "0.14"
+//!
+//! tokio-postgres-rustls = "0.14"
+//! rustls = "0.23"
+//!
+//! postgres-native-tls = "0.5"
+//! native-tls = "0.2"
+//! ```
+//!
+//! With rustls, for a server whose certificate is signed by an authority of your own:
+//!
+//! ```text
+//! let config: tokio_postgres::Config =
+//!     // Without `sslmode` the driver goes on in plain text if the server has no TLS.
+//!     "postgres://app:secret@db.example/app?sslmode=require".parse()?;
+//!
+//! let mut roots = rustls::RootCertStore::empty();
+//! for certificate in CertificateDer::pem_file_iter("/etc/ssl/db-ca.pem")? {
+//!     roots.add(certificate?)?;
+//! }
+//! let tls = rustls::ClientConfig::builder()
+//!     .with_root_certificates(roots)
+//!     .with_no_client_auth();
+//! let tls = tokio_postgres_rustls::MakeRustlsConnect::new(tls);
+//!
+//! let locks = LockManager::new(TokioPostgresBackend::connect_with(config, tls).await?);
+//! ```
+//!
+//! with `use rustls::pki_types::{CertificateDer, pem::PemObject};`. A pool of your own takes the same
+//! connector: `deadpool_postgres::Manager::new(config, tls)`.
 //!
 //! sqlx leaves both choices to the program. The feature `sqlx` makes neither, so that a program
 //! which has made them already is not given a second runtime. Add one of these lines next to
@@ -32,11 +66,13 @@
 //! ```
 //!
 //! For TLS by the operating system's library write `tls-native-tls`; without TLS leave the last
-//! feature out.
+//! feature out. Without a runtime sqlx panics when it first connects:
+//! ``one of the `runtime` features of SQLx must be enabled``.
 //!
 //! # The guide
 //!
-//! [`guide`] has the long answers: sizing the pool, failures, deadlocks, tests, writing a backend.
+//! [`guide`] has the long answers: sizing the pool, options, failures and fencing tokens, deadlocks,
+//! tests, writing a backend, the design.
 
 pub mod guide;
 

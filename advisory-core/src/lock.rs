@@ -80,6 +80,26 @@ impl Lock {
     ///
     /// Stopping means that its future is dropped: it ends where it awaits something. Code that
     /// blocks, and tasks that it has spawned, run on.
+    ///
+    /// The section's own task does the watching, so a section that blocks is not watched either. A
+    /// closed connection is seen within a second, a silent network within ten, unless the manager's
+    /// [`Options`](crate::Options) say otherwise. In a section of less than half a second nothing is
+    /// sent for that; in a longer one an empty statement now and then, where the driver does not
+    /// listen by itself or nothing was heard for long.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::{LockManager, OnLoss};
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// // Two at once do no harm, half of one does.
+    /// let migrate = locks.named("db:migrate").on_loss(OnLoss::Continue);
+    /// migrate.with(async || { /* … */ }).await?;
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
     #[must_use]
     pub fn on_loss(mut self, on_loss: OnLoss) -> Self {
         self.on_loss = on_loss;
@@ -123,10 +143,17 @@ impl Lock {
     /// what the section already holds is re-entered at no cost. Tasks that the section spawns are
     /// strangers: they contend like everybody else.
     ///
+    /// If the lock is lost the section is stopped; see [`on_loss`](Self::on_loss).
+    ///
+    /// Code that is generic over the section and spawns it cannot ask for an `AsyncFnOnce`, for
+    /// there is no bound yet that makes its future `Send`. It takes a function that returns a future
+    /// instead, as the last example does.
+    ///
     /// # Errors
     ///
     /// - [`Error::Closed`] after [`LockManager::close`](crate::LockManager::close).
-    /// - [`Error::PoolExhausted`] if the pool's own limit ends before a connection is free.
+    /// - [`Error::PoolExhausted`] if the backend's or the pool's own limit ends before a connection is
+    ///   free.
     /// - [`Error::Deadlock`] if an owner of a lock that this one waits for waits for this one.
     /// - [`Error::Lost`] if the lock was lost while the section ran. The section is dropped as soon
     ///   as that is seen ([`on_loss`](Self::on_loss)); if that is at its end, its value is dropped:
@@ -154,6 +181,50 @@ impl Lock {
     /// assert_eq!(balance, 15);
     /// # Ok::<(), advisory_core::Error>(())
     /// # }).unwrap();
+    /// ```
+    ///
+    /// A section that can fail has a result inside the lock's; if it uses `?`, it has to say what
+    /// its error is:
+    ///
+    /// ```
+    /// # use std::num::ParseIntError;
+    /// # use advisory_core::LockManager;
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # async fn read() -> &'static str { "15" }
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// let balance = locks.named("account:7").with(async || {
+    ///     let balance: u32 = read().await.parse()?;
+    ///     Ok::<_, ParseIntError>(balance + 5)
+    /// }).await??;
+    /// assert_eq!(balance, 20);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// A section that is spawned, whatever it is:
+    ///
+    /// ```
+    /// # use std::future::Future;
+    /// # use advisory_core::{Lock, LockManager};
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # fn spawn(future: impl Future<Output = ()> + Send + 'static) {
+    /// #     std::thread::spawn(|| futures::executor::block_on(future)).join().unwrap();
+    /// # }
+    /// fn in_background<F, Fut>(lock: Lock, section: F)
+    /// where
+    ///     F: FnOnce() -> Fut + Send + 'static,
+    ///     Fut: Future<Output: Send> + Send + 'static,
+    /// {
+    ///     spawn(async move {
+    ///         if let Err(error) = lock.with(async move || section().await).await {
+    ///             eprintln!("{error}");
+    ///         }
+    ///     });
+    /// }
+    ///
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// in_background(locks.named("account:7"), async || { /* … */ });
     /// ```
     pub async fn with<T>(&self, section: impl AsyncFnOnce() -> T) -> Result<T> {
         let (hold, frame) = self.enter_surely(Patience::unlimited()).await?;
@@ -185,6 +256,20 @@ impl Lock {
     ///     None => println!("another replica is at it"),
     /// }
     /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// Of a section that can fail, `transpose` gets the two results apart:
+    ///
+    /// ```
+    /// # use advisory_core::LockManager;
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # async fn sweep() -> std::io::Result<u32> { Ok(17) }
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// let rows = locks.named("nightly-cleanup").try_with(async || sweep().await).await?.transpose()?;
+    /// assert_eq!(rows, Some(17));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
     pub async fn try_with<T>(&self, section: impl AsyncFnOnce() -> T) -> Result<Option<T>> {
@@ -300,6 +385,9 @@ impl Lock {
 
     /// Takes the lock if it is free; `None` if it is not.
     ///
+    /// The lock is held as long as the guard is, so give it a name that lives: `_guard`, not `_`. The
+    /// statement `lock.try_lock().await?;` takes the lock and frees it at once.
+    ///
     /// # Errors
     ///
     /// As [`try_with`](Self::try_with), but never [`Error::Lost`].
@@ -315,9 +403,13 @@ impl Lock {
     /// # use advisory_backend_memory::MemoryBackend;
     /// # futures::executor::block_on(async {
     /// # let locks = LockManager::new(MemoryBackend::new());
-    /// let first = locks.named("imports:run").try_lock().await?;
-    /// let second = locks.named("imports:run").try_lock().await?;
-    /// assert!(first.is_some() && second.is_none());
+    /// if let Some(_guard) = locks.named("imports:run").try_lock().await? {
+    ///     // Held up to the end of this block.
+    ///     assert!(locks.named("imports:run").try_lock().await?.is_none());
+    /// }
+    ///
+    /// locks.named("imports:run").try_lock().await?;
+    /// assert!(locks.named("imports:run").holders().await?.is_empty());
     /// # Ok::<(), advisory_core::Error>(())
     /// # }).unwrap();
     /// ```

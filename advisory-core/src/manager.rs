@@ -21,8 +21,9 @@ use crate::{
 /// them, are one manager. The backend's type is erased, so code that takes a manager does not care
 /// which database driver there is, or whether there is one.
 ///
-/// A manager starts no task and no thread, and opens no connection before the first lock is asked
-/// for.
+/// A manager starts no task, and opens no connection before the first lock is asked for. All managers
+/// of a process share two threads, each started when it is first needed: one for timers, and one that
+/// finishes what a dropped guard or a cancelled call has left behind on a session that lives on.
 ///
 /// # Dropping
 ///

@@ -83,11 +83,28 @@ impl Session {
         self.owner.check().is_err()
     }
 
-    /// Ends when the session is lost; see [`LockGuard::lost`].
+    /// Ends when the session is lost, and with it all of its locks; see [`LockGuard::lost`].
     ///
     /// # Cancel safety
     ///
     /// May be dropped and called anew at any time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::{Error, LockManager};
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let server = MemoryBackend::new();
+    /// # let locks = LockManager::new(server.clone());
+    /// let session = locks.session().await?;
+    /// let lost = session.lost();
+    ///
+    /// server.kill(session.id().expect("it has answered"));
+    /// assert!(matches!(lost.await, Error::Lost { .. }));
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
     pub fn lost(&self) -> impl Future<Output = Error> + Send + 'static + use<> {
         self.owner.lost()
     }

@@ -74,6 +74,7 @@
 //! - A try is answered as by the servers before PostgreSQL 17: a session that holds a lock
 //!   exclusively and tries to take it in shared mode too misses while somebody else waits for it.
 //!   Newer servers grant that.
+//! - Fencing tokens count from 1, for each server anew.
 
 mod backend;
 mod faults;

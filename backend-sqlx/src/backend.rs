@@ -55,8 +55,9 @@ impl SqlxBackend {
     /// for one before it fails with
     /// [`Error::PoolExhausted`](advisory_core::Error::PoolExhausted). A lock that is held needs a
     /// connection for as long as that takes; leave enough of them for the work under the lock. At
-    /// most three quarters of the connections are in use for locks at a time;
-    /// [`PostgresOptions::max_sessions`] sets another number.
+    /// most three quarters of the connections are in use for locks at a time
+    /// ([`PostgresOptions::max_sessions`] sets another number); whoever finds those in use first waits
+    /// for one of them ([`PostgresOptions::session_within`]).
     ///
     /// # Examples
     ///

@@ -9,7 +9,8 @@
 //! This crate switches on no runtime and no TLS of sqlx. A program chooses both by sqlx's own
 //! features (`runtime-tokio`, `runtime-smol`, `runtime-async-std`, `tls-…`). Locks are taken inside
 //! that runtime, as sqlx asks for (it panics elsewhere); releasing works in any task, dropping
-//! anywhere.
+//! anywhere. Without a runtime feature it panics at the first connection:
+//! ``one of the `runtime` features of SQLx must be enabled``.
 //!
 //! # What a lock costs
 //!
@@ -18,6 +19,9 @@
 //! checkout and at each return: two round trips, the second in a task of its own that nobody waits
 //! for. A pool with `test_before_acquire(false)` spares the first; then a connection that broke in
 //! the pool is noticed by the statement that takes the lock.
+//!
+//! sqlx does not listen on a connection while it is asked nothing, so in a section that takes longer
+//! than half a second the core probes it, every half second, by an empty statement.
 //!
 //! # What sqlx does besides
 //!

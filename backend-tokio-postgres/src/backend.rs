@@ -55,7 +55,8 @@ impl TokioPostgresBackend {
     /// without limit; [`PoolBuilder::wait_timeout`](deadpool_postgres::PoolBuilder::wait_timeout)
     /// sets one. A lock that is held needs a connection for as long as that takes; leave enough of
     /// them for the work under the lock. At most three quarters of the connections are in use for
-    /// locks at a time; [`PostgresOptions::max_sessions`] sets another number.
+    /// locks at a time ([`PostgresOptions::max_sessions`] sets another number); whoever finds those in
+    /// use first waits for one of them ([`PostgresOptions::session_within`]).
     ///
     /// # Examples
     ///
@@ -114,7 +115,9 @@ impl TokioPostgresBackend {
     /// # Examples
     ///
     /// [`NoTls`](tokio_postgres::NoTls) stands for a connector of `postgres-native-tls`,
-    /// `postgres-openssl` or `tokio-postgres-rustls`:
+    /// `postgres-openssl` or `tokio-postgres-rustls`. With one of them ask for
+    /// [`SslMode::Require`](tokio_postgres::config::SslMode::Require), or the driver goes on in plain
+    /// text if the server has no TLS:
     ///
     /// ```no_run
     /// use advisory_backend_tokio_postgres::TokioPostgresBackend;

@@ -1,17 +1,30 @@
 //! Writing a backend.
 //!
-//! Users never need this page. A backend author depends on `advisory-core` alone.
+//! Users never need this page. A backend author depends on `advisory-core` alone:
+//!
+//! ```toml
+//! [dependencies]
+//! advisory-core = "0.1" # features = ["postgres"], for another PostgreSQL driver
+//! async-trait = "0.1"
+//!
+//! [dev-dependencies]
+//! # A feature for each runtime that the suite is to run on: tokio, smol, async-std; and postgres.
+//! advisory-conformance-tests = { version = "0.1", features = ["tokio"] }
+//! ```
 //!
 //! # Another PostgreSQL driver
 //!
 //! Then do not implement the traits below. Switch on the feature `postgres` of `advisory-core`, and
-//! implement the two smaller ones of its module `postgres`: `Pool` (check a connection out; close)
-//! and `Connection` (run a cached statement; run a batch in one message; is it closed; give it
-//! back). Its `PostgresBackend` does the rest, from the SQL to the meaning of the server's errors.
-//! The documentation of that module has the whole of such a backend.
+//! implement the two smaller ones of its module `postgres`: `Pool` (check a connection out; how many
+//! there are, if others use them too; close) and `Connection` (run a cached statement; run a batch in
+//! one message; is it closed; is that noticed while nothing runs; give it back). Its `PostgresBackend`
+//! does the rest, from the SQL to the meaning of the server's errors. The documentation of that module
+//! has the whole of such a backend.
 //!
-//! Two things are easy to get wrong: dropping a `Connection` has to *close* it, never to give it
-//! back; and nothing may reconnect it.
+//! Three things are easy to get wrong: dropping a `Connection` has to *close* it, never to give it
+//! back; nothing may reconnect it; and `notices_closing` is true only if the driver reads all the
+//! time. If it is false the core probes, which costs little; if it is wrongly true, sections run
+//! on for seconds after their connection was closed.
 //!
 //! # Anything else
 //!
@@ -39,17 +52,36 @@
 //!    all others as before. If you cannot be sure, be lost.
 //! 8. **Errors are mapped in the backend.** What has no meaning here is
 //!    [`Error::backend`](crate::Error::backend), with the cause.
-//! 9. **[`recycle`](crate::spi::LockSession::recycle)** is called on a session that holds nothing,
+//! 9. **Its loss is seen.** [`notices_loss`](crate::spi::LockSession::notices_loss) says whether
+//!    `is_lost` turns true by itself, soon after the session has ended. If not, the core calls
+//!    [`probe`](crate::spi::LockSession::probe) every half second while a section runs; if so, only
+//!    when nothing was heard for long. A probe that fails, or has no answer in time, is a loss.
+//! 10. **Tokens grow.** [`fencing_token`](crate::spi::LockSession::fencing_token) is larger at each
+//!    call, from whatever session, also across a crash or restart of what keeps the locks.
+//! 11. **[`recycle`](crate::spi::LockSession::recycle)** is called on a session that holds nothing,
 //!    and is the only way back into a pool.
 //!
 //! The core makes one call at a time on a session, and polls a call that was begun to its end, even
 //! if the task that wanted it has gone.
 //!
+//! What is yours to decide:
+//!
+//! - Whether a try heeds those who wait. Only, a writer must not wait for ever while readers come and
+//!   go: let new readers miss as long as it stands in the queue.
+//! - How long a turn is. If somebody else wants the session
+//!   ([`Turn::wanted`](crate::spi::Turn::wanted)) make it short, for a release waits until it is over:
+//!   50 ms in memory, 0.4 s on PostgreSQL, where a turn costs a round trip.
+//! - Whether a wait whose caller has gone still ends with `Granted`. The core polls it to its end, and
+//!   unlocks what it was granted.
+//! - Whether [`open`](crate::spi::LockBackend::open) makes sure that a session out of a pool is alive.
+//!   If it has died meanwhile, the first call on it says so.
+//!
 //! # A small backend
 //!
 //! It keeps its locks in a mutex, and can neither tell waiters that a lock is free nor queue them:
-//! a turn is a nap and another try. That is a poor way to wait, but it keeps the contract, and the
-//! suite passes.
+//! a turn is a nap and another try. That is a poor way to wait, but it keeps the contract. The suite
+//! passes, but for two cases that need a limit to the number of sessions
+//! (`session::makes_room_after_the_last`, `timeout::bounds_the_checkout`).
 //!
 //! ```
 //! use std::{
@@ -59,7 +91,7 @@
 //! };
 //!
 //! use advisory_core::{
-//!     Error, Holder, LockKey, Result,
+//!     Error, FencingToken, Holder, LockKey, LockMode, Result,
 //!     spi::{Claim, LockBackend, LockSession, Request, SessionId, Turn, Waited},
 //! };
 //! use async_trait::async_trait;
@@ -76,6 +108,8 @@
 //!     /// The sessions that are alive, and what they hold.
 //!     held: HashMap<SessionId, Vec<Claim>>,
 //!     waiting: HashMap<SessionId, Claim>,
+//!     /// The last fencing token that was given out.
+//!     token: i64,
 //! }
 //!
 //! impl Space {
@@ -85,14 +119,23 @@
 //! }
 //!
 //! impl State {
-//!     /// Who keeps the session from having the claim.
+//!     /// Who keeps the session from having the claim: holders, and before new readers writers that
+//!     /// wait.
 //!     fn blockers(&self, session: SessionId, claim: Claim) -> Vec<SessionId> {
-//!         let conflicts = |held: &Claim| {
-//!             held.key == claim.key && held.mode.conflicts_with(claim.mode)
+//!         let conflicts = |other: &Claim| {
+//!             other.key == claim.key && other.mode.conflicts_with(claim.mode)
 //!         };
-//!         let others = self.held.iter().filter(|(other, _)| **other != session);
-//!         let blockers = others.filter(|(_, held)| held.iter().any(conflicts));
-//!         blockers.map(|(other, _)| *other).collect()
+//!         let is_new = !self.of(session).iter().any(|held| held.key == claim.key);
+//!         let yields = is_new && claim.mode == LockMode::Shared;
+//!         let holders = self.held.iter().filter(|(_, held)| held.iter().any(conflicts));
+//!         let writers = self.waiting.iter().filter(|(_, wanted)| yields && conflicts(wanted));
+//!         let blockers = holders.map(|(id, _)| *id).chain(writers.map(|(id, _)| *id));
+//!         blockers.filter(|id| *id != session).collect()
+//!     }
+//!
+//!     /// What the session holds.
+//!     fn of(&self, session: SessionId) -> &[Claim] {
+//!         self.held.get(&session).map_or(&[], Vec::as_slice)
 //!     }
 //!
 //!     /// Whether those that keep the session from the claim wait for it in turn.
@@ -154,6 +197,11 @@
 //!         !self.space.state().held.contains_key(&self.id)
 //!     }
 //!
+//!     /// It looks at the space itself.
+//!     fn notices_loss(&self) -> bool {
+//!         true
+//!     }
+//!
 //!     async fn submit(&mut self, batch: &[Request]) -> Result<Vec<bool>> {
 //!         let mut state = self.space.state();
 //!         let mut answers = Vec::new();
@@ -197,6 +245,17 @@
 //!         let held = state.held.iter().flat_map(|(id, held)| held.iter().map(|held| (*id, *held)));
 //!         let of_key = held.filter(|(_, claim)| claim.key == key);
 //!         Ok(of_key.map(|(id, claim)| Holder::new(id, key, claim.mode)).collect())
+//!     }
+//!
+//!     async fn fencing_token(&mut self) -> Result<FencingToken> {
+//!         self.probe().await?;
+//!         let mut state = self.space.state();
+//!         state.token += 1;
+//!         Ok(FencingToken::new(state.token))
+//!     }
+//!
+//!     async fn probe(&mut self) -> Result<()> {
+//!         if self.is_lost() { Err(ended()) } else { Ok(()) }
 //!     }
 //!
 //!     async fn recycle(self: Box<Self>) {}
@@ -260,9 +319,12 @@
 //! #         "try_lock::misses_a_held_lock",
 //! #         "timeout::late_names_the_holder",
 //! #         "shared::both_modes_of_one_owner",
+//! #         "shared::queued_writer_holds_new_readers_off",
 //! #         "nesting::cancelled_wait_keeps_the_outer_lock",
 //! #         "deadlock::victim_keeps_what_it_holds",
 //! #         "loss::is_told_after_the_section",
+//! #         "watching::stops_a_section",
+//! #         "fencing::tokens_grow_when_a_holder_is_lost",
 //! #         "close::refuses_new_work",
 //! #     ] {
 //! #         run_case(SmallHarness, Threads, case);
@@ -273,7 +335,8 @@
 //! # Run the suite
 //!
 //! The package `advisory-conformance-tests` has a case for each guarantee of the traits. Its macro
-//! `suite!` makes a `#[test]` of every case, so a backend's `tests/conformance.rs` is short:
+//! `suite!` makes a `#[test]` of every case, and `every_poll_suite!` drops futures at every point where
+//! they wait. So a backend's `tests/conformance.rs` is short:
 //!
 //! - `Harness::space` makes a lock space for one case, which shares nothing with others;
 //! - `Space::backend` makes a backend on it, as another replica would have it, with a pool of the
@@ -286,10 +349,16 @@
 //!     use super::*;
 //!     suite!(SmallHarness, runtime::Threads);
 //! }
+//!
+//! mod tokio {
+//!     use super::*;
+//!     suite!(SmallHarness, runtime::Tokio::new());
+//! }
 //! ```
 //!
-//! Run it on every runtime that your users may have (`runtime::Threads`, `Tokio`, `Smol`,
-//! `AsyncStd`). The crate's documentation has a whole harness.
+//! Both arguments are expressions, evaluated once for each case. Run it on every runtime that your
+//! users may have (`runtime::Threads`, `Tokio::new()`, `Smol`, `AsyncStd`). The crate's documentation
+//! has a whole harness. A backend that hangs fails slowly: each case takes 10 to 120 s to give up.
 //!
 //! A PostgreSQL driver writes less: it implements the suite's `postgres::Driver` (feature
 //! `postgres`), and `Postgres::new(driver)` is its harness, with a database of its own for each

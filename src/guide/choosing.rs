@@ -1,4 +1,4 @@
-//! Choosing a backend, and sizing the pool.
+//! Choosing a backend, sizing the pool, and setting the options.
 //!
 //! # Which backend
 //!
@@ -12,9 +12,13 @@
 //! | runs on | tokio | tokio, smol, async-std |
 //! | a checkout costs | nothing, if the pool recycles by `RecyclingMethod::Fast`; a round trip with `Verified` or `Clean` | a round trip, unless the pool has `test_before_acquire(false)` |
 //! | a return costs | nothing | a round trip, in a task that nobody waits for |
-//! | a connection that breaks while its lock is held | is noticed at once | is noticed by the next statement on it |
+//! | a connection that closes while a section runs | is noticed at once, and looked at every 0.5 s | is noticed by a probe, every 0.5 s |
 //! | a checkout while the server refuses connections | fails at once, as `Backend` | tries until the pool's limit ends, then `PoolExhausted` |
 //! | a checkout from a full pool of your own | waits without limit, unless the pool has a `wait_timeout` | waits 30 s, unless the pool has another `acquire_timeout` |
+//!
+//! The last line comes after a limit of the backend's own: locks get three quarters of your pool, and
+//! whoever finds those in use waits for one of them first, up to 30 s ([`session_within`]). Then
+//! queries may still have taken the rest.
 //!
 //! A lock lives in the database that the connections go to, and on the primary alone. All replicas
 //! have to use the same one, and a connection has to reach the server itself, or a pooler in
@@ -32,6 +36,8 @@
 //! | a try that misses | one; none while another task of the same manager holds the lock |
 //! | a wait | one to find out that it has to wait, then one per slice (0.3 to 0.4 s with default settings of the server) |
 //! | a timeout | one more, to ask who holds the lock |
+//! | a section that takes longer than 0.5 s | an empty statement every 0.5 s with `sqlx`, whose driver does not listen while it is asked nothing; with `tokio-postgres` one every 5 s |
+//! | a [fencing token](super::failure#fencing-tokens) | one for each time that the lock is held, and a flush of the server's log |
 //!
 //! A connection prepares each statement when it first needs it, and the first connection of a
 //! backend asks the server for its version and some settings.
@@ -54,17 +60,17 @@
 //! same time. Then
 //!
 //! ```text
-//! one pool for both:        connections  ≥  L + Q
-//! a pool for locks alone:   connections  ≥  L
-//! on the server:            replicas × (L + Q)  ≤  max_connections − what is reserved
+//! your pool, for both:      connections  ≥  L + Q, and  ≥  4/3 L
+//! a pool of its own:        connections  ≥  L
+//! on the server:            replicas × connections  ≤  max_connections − what is reserved
 //! ```
 //!
 //! The first line is a matter of life and death, not of speed: in a shared pool of N connections, N
 //! tasks that each hold a lock and then want a query would wait for each other until the pool's
 //! limit ends. So of a pool that was handed in, a quarter of the connections, at least one, is never
-//! used for locks (`PostgresOptions::max_sessions` sets another number): one task at a time gets its
-//! query, and all go on, if slowly. A pool of one has none to spare. Whoever finds that share in use
-//! waits for a session up to 30 seconds, and then gets
+//! used for locks ([`max_sessions`] sets another number): one task at a time gets its query, and all
+//! go on, if slowly. That is where 4/3 L comes from. A pool of one has none to spare. Whoever finds the
+//! locks' share in use waits for a session up to 30 seconds ([`session_within`]), and then gets
 //! [`PoolExhausted`](crate::Error::PoolExhausted). To be fast, give locks and queries a pool each.
 //!
 //! A pool for locks alone may even be smaller than L: who finds it empty waits for a connection
@@ -78,7 +84,7 @@
 //! | | its own: `connect`, `connect_with`, `connect_pool` | yours: `from_pool` |
 //! |---|---|---|
 //! | size | ten connections, or what `connect_pool` is given | the pool's |
-//! | a checkout waits | at most 30 s, or what `connect_pool` is given | as the pool has it |
+//! | a checkout waits | at most 30 s, or what `connect_pool` is given | at most 30 s for its turn ([`session_within`]), then as the pool has it |
 //! | at most in use for locks | all | three quarters of it |
 //! | `application_name` | `advisory`, unless you set one | the pool's |
 //! | `LockManager::close` | closes it | leaves it open |
@@ -90,8 +96,8 @@
 //!
 //! Two errors tell of it, and which one comes depends on whose patience ends first:
 //!
-//! - [`PoolExhausted`](crate::Error::PoolExhausted): the pool's own limit ended. A try can get it,
-//!   too: it does not wait for the lock, but it may wait for a connection. It is never reported as
+//! - [`PoolExhausted`](crate::Error::PoolExhausted): the pool's own limit ended, or
+//!   [`session_within`]. A try can get it, too: it does not wait for the lock, but it may wait for a connection. It is never reported as
 //!   a miss.
 //! - [`Timeout`](crate::Error::Timeout) at the stage [`Connection`](crate::Stage::Connection): the
 //!   caller's own timeout ended. A timeout below one second gives the checkout that second all the
@@ -132,3 +138,38 @@
 //! of all databases. When it is full the error is [`LockTableFull`](crate::Error::LockTableFull),
 //! and other users of the server get it as well. Take the locks that you need now, and release
 //! them.
+//!
+//! # Options and defaults
+//!
+//! | option | default | what it bounds |
+//! |---|---|---|
+//! | [`Options::answer_within`](crate::Options::answer_within) | 10 s | a statement without an answer; then the connection is closed |
+//! | [`Options::loss_seen_within`](crate::Options::loss_seen_within) | 1 s | how long a section runs on after its connection was closed |
+//! | [`Options::silence_seen_within`](crate::Options::silence_seen_within) | 10 s | how long it runs on after the network has gone silent |
+//! | [`PostgresOptions::dead_host_within`](https://docs.rs/advisory-core/latest/advisory_core/postgres/struct.PostgresOptions.html#method.dead_host_within) | 30 s | how long a holder keeps its locks whose host has vanished |
+//! | [`PostgresOptions::max_sessions`][`max_sessions`] | all of a pool of its own, three quarters of yours | connections that locks use at a time |
+//! | [`PostgresOptions::session_within`][`session_within`] | 30 s | the wait for one of them |
+//!
+//! Keep `silence_seen_within` below `dead_host_within`: then a section that is cut off has, as a rule,
+//! been stopped before others get its lock. The first three belong to the manager, the others to the
+//! backend:
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use advisory::{LockManager, MemoryBackend, Options};
+//!
+//! let options = Options::new()
+//!     .answer_within(Duration::from_secs(5))
+//!     .loss_seen_within(Duration::from_millis(200));
+//! let locks = LockManager::with_options(MemoryBackend::new(), options);
+//! # drop(locks);
+//! ```
+//!
+//! ```text
+//! let options = PostgresOptions::new().dead_host_within(Duration::from_secs(15)).max_sessions(4);
+//! let backend = TokioPostgresBackend::from_pool(pool).with_options(options);
+//! ```
+//!
+//! [`max_sessions`]: https://docs.rs/advisory-core/latest/advisory_core/postgres/struct.PostgresOptions.html#method.max_sessions
+//! [`session_within`]: https://docs.rs/advisory-core/latest/advisory_core/postgres/struct.PostgresOptions.html#method.session_within

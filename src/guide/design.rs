@@ -27,7 +27,9 @@
 //! Only where other locks live on the connection is an unlock sent instead. There every statement
 //! belongs to the connection, not to its caller: if the caller goes away, whoever uses the
 //! connection next polls the statement to its end first, and unlocks what was granted to nobody. So
-//! the cancelled wait for an inner lock never costs the outer one.
+//! the cancelled wait for an inner lock never costs the outer one. If nobody comes, a thread of the
+//! library does it, the attendant, which is started when it is first needed. Nobody who awaits his
+//! calls ever wakes it.
 //!
 //! # Why waiting goes by slices
 //!
@@ -84,14 +86,37 @@
 //! A role that may not use `plpgsql` gets the plain statement, with the same questions asked from
 //! outside.
 //!
+//! # Why the section's own task watches
+//!
+//! A lock that is lost is free for others, and as long as its section runs on, two of them may be at
+//! work. So the section's future is polled beside a watch, and dropped when that sees the loss. The
+//! watch needs no task of its own, hence no runtime, and it ends with the section.
+//!
+//! Every half second it looks at what the driver knows, which costs nothing. A driver that reads all
+//! the time knows of a closed connection within milliseconds. One that reads only when it is asked
+//! something has to be asked: by an empty statement, for which the server begins no transaction and
+//! takes no snapshot. A network that went silent shows in no other way, so the first kind is asked as
+//! well, but only when nothing was heard for long. Short sections, nearly all there are, are over
+//! before the first look.
+//!
+//! # Where a fencing token comes from
+//!
+//! A token has to grow from holder to holder, whatever happens to the server in between. A sequence
+//! would have to be installed. A transaction id can be given out again after a crash, if nothing of its
+//! transaction had reached the disk. So a token is a place in the server's write-ahead log: an empty
+//! message is written there after the lock was granted, and flushed before its place is handed out. The
+//! next holder's message stands behind it, also after a crash, for the log goes on where it ends. The
+//! flush is the dearest thing in a lock's life, so a token is given only to those who ask.
+//!
 //! # What is never changed on your connection
 //!
 //! A connection of your own pool comes back as it was: in no transaction, with no lock, and with
 //! every setting as before, with one exception: the TCP settings that bound how long a vanished
-//! host keeps its locks stay (`PostgresOptions::dead_host_within`). What a wait changes (`lock_timeout`, `statement_timeout`,
-//! `transaction_timeout` on 17 and newer) it changes for its own transaction only. An
-//! `idle_session_timeout` is put back. What stays is harmless: prepared statements, and the names of a few empty settings that begin with
-//! `advisory.`.
+//! host keeps its locks stay (`PostgresOptions::dead_host_within`), with a mark that says so. What a
+//! wait changes (`lock_timeout`, `statement_timeout`, `transaction_timeout` on 17 and newer), and a
+//! fencing token (`synchronous_commit`), is changed for that transaction only. An
+//! `idle_session_timeout` is put back. What stays is harmless: prepared statements, and the names of a
+//! few settings that begin with `advisory.`.
 //!
 //! All names in the statements are qualified with `pg_catalog`, so that no `search_path` can put
 //! another function in their place.
@@ -131,6 +156,6 @@
 //!
 //! # Why the core knows no driver and no runtime
 //!
-//! What two drivers have in common is written once, over a trait with four methods. A library that
-//! locks depends on the core alone. Time comes from a timer thread of its own (`futures-timer`);
-//! nothing is spawned.
+//! What two drivers have in common is written once, over two small traits. A library that
+//! locks depends on the core alone. Time comes from a timer thread (`futures-timer`), what was left
+//! behind is finished by the attendant's; no task is spawned.

@@ -2,8 +2,8 @@
 //!
 //! One rule explains the rest: **a lock lives as long as its connection**. When the connection
 //! ends, for whatever reason, PostgreSQL frees the lock, and nothing that happens in the process
-//! can keep it. The server knows nothing of your section, and the section learns of the server only
-//! when it asks.
+//! can keep it. The server knows nothing of your section; the library watches the connection while the
+//! section runs, and stops it when the connection is gone.
 //!
 //! # What can happen to a holder
 //!
@@ -13,13 +13,13 @@
 //! | the section panics | is freed: the connection is closed | the panic goes on to the caller |
 //! | the section's future is dropped | is freed: the connection is closed | nothing; there is nobody to tell |
 //! | the process is killed, or aborts | is freed as soon as the kernel closes the socket | nothing |
-//! | the process freezes (stopped, swapped out, blocked) | stays held, and others wait | nothing |
-//! | the connection breaks, or an administrator ends it | is free for others at once, and the section runs on | [`Lost`](crate::Error::Lost), see below |
+//! | the process freezes (stopped, swapped out, blocked) | stays held, and others wait, as long as its connection lives | nothing, until it wakes up |
+//! | the connection breaks, or an administrator ends it | is free for others at once | [`Lost`](crate::Error::Lost): the section is stopped within 1 s, see below |
 //! | the server restarts or crashes | is gone; the server starts with none | `Lost` |
 //! | failover to a standby | is gone: locks are not replicated | `Lost`; a server that still is a standby is refused as [`NotPrimary`](crate::Error::NotPrimary) |
 //! | the old primary lives on beside the new one | both grant it | nothing: no lock of a database can tell |
-//! | the network goes silent, no packet and no reset | is freed within 30 s, or what [`PostgresOptions::dead_host_within`] says | an error of the next statement, the release among them, after 10 s, or what [`Options::answer_within`](crate::Options::answer_within) says |
-//! //! | a pooler in transaction mode is in between | can leak, and can be held by two | [`SessionNotPinned`](crate::Error::SessionNotPinned), if an answer gives it away |
+//! | the network goes silent, no packet and no reset | is freed within 30 s, or what [`PostgresOptions::dead_host_within`] says | `Lost`: the section is stopped within 10 s |
+//! | a pooler in transaction mode is in between | can leak, and can be held by two | [`SessionNotPinned`](crate::Error::SessionNotPinned), if an answer gives it away |
 //!
 //! What is missing here is in the list of [what it does not do](crate#what-it-does-not-do).
 //!
@@ -37,19 +37,21 @@
 //!
 //! `Lost` means: for some of the time others could have had this lock. Whoever sees it:
 //!
-//! - A section that runs on is told at its end: `with` and its kin return `Lost` instead of the
-//!   section's value. What it has done stays done.
+//! - A section that is running is stopped: its future is dropped, and `with` and its kin return `Lost`
+//!   with [`Section::Stopped`](crate::Section::Stopped). If it comes to its end before the loss is
+//!   seen, they return `Lost` with `Completed` instead of its value. What it has done stays done.
 //! - Every call that is nested in the section and needs the connection fails from then on. The
 //!   library never reconnects under a lock, and never takes one anew that was lost.
 //! - [`LockGuard::release`](crate::LockGuard::release) returns `Lost`; so does that of a
 //!   [`Session`](crate::Session). All locks of a session are lost together.
+//! - [`LockGuard::lost`](crate::LockGuard::lost) and [`Session::lost`](crate::Session::lost) are
+//!   futures that end when it happens, for those who hold a lock outside of a section.
 //! - [`LockGuard::is_lost`](crate::LockGuard::is_lost) and
 //!   [`Session::is_lost`](crate::Session::is_lost) tell without asking the server. `true` is
-//!   certain; `false` means that nobody has noticed. A long section looks there between its steps
-//!   ([`Lock::with_guard`](crate::Lock::with_guard)).
+//!   certain; `false` means that nobody has noticed.
 //!
 //! ```
-//! use advisory::{Error, LockManager, MemoryBackend};
+//! use advisory::{Error, LockManager, MemoryBackend, Section};
 //!
 //! # futures::executor::block_on(async {
 //! let server = MemoryBackend::new();
@@ -57,21 +59,112 @@
 //! let import = locks.named("imports:run");
 //!
 //! let result = import.with(async || {
-//!     // The connection breaks …
+//!     // The connection breaks in the middle of the work.
 //!     server.kill(server.holders(import.key())[0].session);
-//!     // … and nothing is built on it any more.
-//!     let nested = locks.named("digest").with(async || ()).await;
-//!     assert!(nested.is_err());
-//!     // The section itself runs on.
-//!     17
+//!     futures::future::pending::<()>().await;
 //! }).await;
-//! assert!(matches!(result, Err(Error::Lost { .. })));
+//! assert!(matches!(result, Err(Error::Lost { section: Section::Stopped, .. })));
 //!
 //! // The next one gets a new connection.
 //! assert_eq!(import.with(async || 17).await?, 17);
 //! # Ok::<(), advisory::Error>(())
 //! # }).unwrap();
 //! ```
+//!
+//! # How a loss is seen
+//!
+//! Sections, and scopes, are watched while they run. A connection that was closed is seen within a
+//! second, a network that has gone silent within ten
+//! ([`Options`](super::choosing#options-and-defaults)).
+//!
+//! - The watching is done in the section's own task, whenever that is polled. A section that blocks
+//!   its thread is stopped where it next awaits something. What it has spawned runs on; give that
+//!   [`Session::lost`](crate::Session::lost) to look at, or a
+//!   [`scope`](crate::Session::scope), which is watched as well.
+//! - While a nested call uses the connection, its answer is the sign of life. In a silent network a
+//!   nested wait may take its whole turn (at most 30 s) and then `answer_within` to end.
+//! - In a section shorter than half a second nothing is sent for it. In a longer one sqlx, whose
+//!   driver does not listen while it is idle, is probed every half second by an empty statement;
+//!   tokio-postgres only when nothing was heard for five seconds. A probe that fails, or is not
+//!   answered, is a loss.
+//! - A section that had better go on is told so:
+//!   [`on_loss(OnLoss::Continue)`](crate::Lock::on_loss). It is not watched, and hears of the loss at
+//!   its end.
+//! - A guard is watched by whoever awaits its [`lost`](crate::LockGuard::lost), and by nobody else.
+//!
+//! # Fencing tokens
+//!
+//! A process that is frozen cannot be stopped, and what it has sent to others may arrive late. Only
+//! whoever receives it can tell, and for that a holder sends a number along:
+//! [`LockGuard::fencing_token`](crate::LockGuard::fencing_token) is larger than those of all earlier
+//! holders. The resource keeps the largest token that it has seen, and refuses smaller ones:
+//!
+//! ```sql
+//! CREATE TABLE report (id bigint PRIMARY KEY, body text, fence bigint NOT NULL DEFAULT 0);
+//!
+//! -- Before anything is read: shuts out all earlier holders.
+//! UPDATE report SET fence = $1 WHERE id = $2 AND fence <= $1;
+//!
+//! -- Each write. No row: somebody else has the lock by now.
+//! UPDATE report SET body = $3, fence = $1 WHERE id = $2 AND fence <= $1;
+//! ```
+//!
+//! The same with a table in memory, and a holder that wakes up too late:
+//!
+//! ```
+//! use advisory::{FencingToken, LockManager, MemoryBackend};
+//!
+//! /// A row of the table.
+//! #[derive(Default)]
+//! struct Report {
+//!     body: &'static str,
+//!     fence: Option<FencingToken>,
+//! }
+//!
+//! impl Report {
+//!     /// `UPDATE … WHERE fence <= $token`; whether a row was updated.
+//!     fn update(&mut self, body: &'static str, token: FencingToken) -> bool {
+//!         let fits = self.fence <= Some(token);
+//!         if fits {
+//!             (self.body, self.fence) = (body, Some(token));
+//!         }
+//!         fits
+//!     }
+//! }
+//!
+//! # futures::executor::block_on(async {
+//! let server = MemoryBackend::new();
+//! let (frozen, other) = (LockManager::new(server.clone()), LockManager::new(server.clone()));
+//! let mut report = Report::default();
+//!
+//! let guard = frozen.named("report:7").lock().await?;
+//! let old = guard.fencing_token().await?;
+//! // It freezes, and its connection breaks. Another replica takes over.
+//! server.kill(server.holders(guard.key())[0].session);
+//! other.named("report:7").with_guard(async |guard| {
+//!     let new = guard.fencing_token().await?;
+//!     assert!(report.update("new", new));
+//!     Ok::<(), advisory::Error>(())
+//! }).await??;
+//!
+//! // It wakes up, and knows of nothing.
+//! assert!(!report.update("old", old));
+//! assert_eq!(report.body, "new");
+//! # Ok::<(), advisory::Error>(())
+//! # }).unwrap();
+//! ```
+//!
+//! On PostgreSQL a token is a place in the server's write-ahead log. What that means:
+//!
+//! - It costs a round trip and a flush of that log; with synchronous standbys, their confirmation as
+//!   well. Whoever asks for none pays nothing.
+//! - Tokens grow across crashes, restarts and promotions. They do not if a standby is promoted that
+//!   lagged behind, or if the server is restored from a backup: what it has not received it does not
+//!   know.
+//! - They belong to one server. If its data move to another one (dump, logical replication), set the
+//!   `fence` columns back to 0.
+//! - Consumers of logical decoding may see the empty message that takes the place, with the prefix
+//!   `advisory`.
 //!
 //! # What you must do
 //!
@@ -85,6 +178,7 @@
 //! - Write down when a job was last done, and look there first: `try_with` skips only those who
 //!   come while it runs.
 //! - Keep sections short, and do not block the thread in them.
+//! - Where two at once would do harm all the same, write with a [fencing token](#fencing-tokens).
 //!
 //! # Cancellation and drops
 //!
@@ -97,7 +191,7 @@
 //! | it waits for the lock | the connection is closed | a waiter, no longer than one slice |
 //! | the section runs | the section is dropped, then the connection closed | nothing |
 //! | the lock is released | the release goes on, or the connection is closed | nothing |
-//! | it does any of these on a session that others use | the statement is finished by whoever comes next; what it was granted is given back | as above; the others keep their locks |
+//! | it does any of these on a session that others use | the statement is finished by whoever comes next, or by a thread that is started for that; what it was granted is given back | as above; the others keep their locks |
 //!
 //! The server looks at a socket only between statements, so a wait that was abandoned stays in its
 //! queue to the end of its slice. That is at most 0.4 × `deadlock_timeout` (0.4 s by default);
@@ -107,7 +201,9 @@
 //!
 //! A guard may be dropped anywhere, outside any runtime as well. If its lock was alone on its
 //! connection, the connection is closed, and the lock is free a millisecond or so later. If others
-//! live there, an unlock is sent, or left to whoever uses the connection at the moment. But prefer
+//! live there, an unlock is sent, or left to whoever uses the connection at the moment; what then is
+//! still to be done is done by a thread of this library, named `advisory`, which is started when it is
+//! first needed. But prefer
 //! [`release`](crate::LockGuard::release): it keeps the connection for the next one, and tells what
 //! a drop cannot.
 //!
@@ -142,6 +238,32 @@
 //! # Ok::<(), advisory::Error>(())
 //! # }).unwrap();
 //! ```
+//!
+//! # Logging an error
+//!
+//! The text of an error never repeats its cause, so a log wants both. `Lost` and `Backend`, for two,
+//! keep the driver's report there.
+//!
+//! ```
+//! use std::error::Error;
+//!
+//! /// The error and its causes, in one line.
+//! fn with_causes(error: &dyn Error) -> String {
+//!     let mut line = error.to_string();
+//!     let mut next = error.source();
+//!     while let Some(cause) = next {
+//!         line += &format!(": {cause}");
+//!         next = cause.source();
+//!     }
+//!     line
+//! }
+//!
+//! let error = advisory::Error::backend("connection refused");
+//! assert_eq!(with_causes(&error), "the lock backend failed: connection refused");
+//! ```
+//!
+//! A [`Timeout`](crate::Error::Timeout) names the lock and its holders: sessions, applications,
+//! addresses. That is for your log, not for your users.
 //!
 //! # Which errors to try again
 //!

@@ -2,8 +2,8 @@
 //!
 //! | page | for those who want to know |
 //! |---|---|
-//! | [`choosing`] | which backend to take, how large the pool has to be, what a lock costs |
-//! | [`failure`] | what can go wrong, who is told, what is left behind, what is theirs to do |
+//! | [`choosing`] | which backend to take, how large the pool has to be, what a lock costs, which options there are |
+//! | [`failure`] | what can go wrong, who is told, what is left behind, what is theirs to do; fencing tokens; logging |
 //! | [`deadlocks`] | what a section may enter again, who waits for whom, which cycles are found |
 //! | [`testing`] | how to test code that takes locks, without a server |
 //! | [`backend`] | how to write a backend, and how to test it |

@@ -80,8 +80,31 @@
 //!
 //! # A test that loses a lock
 //!
-//! The code under test imports in steps, and stops when it finds out that its lock is gone. The
-//! test breaks the connection between two steps.
+//! Where the code under test awaits something, its section is stopped
+//! ([how a loss is seen](super::failure#how-a-loss-is-seen)). Short bounds make that quick:
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use advisory::{Error, LockManager, MemoryBackend, Options, Section};
+//!
+//! # futures::executor::block_on(async {
+//! let server = MemoryBackend::new();
+//! let options = Options::new().loss_seen_within(Duration::from_millis(20));
+//! let locks = LockManager::with_options(server.clone(), options);
+//! let import = locks.named("imports:run");
+//!
+//! let result = import.with(async || {
+//!     server.kill(server.holders(import.key())[0].session);
+//!     // Stands for work that takes long.
+//!     futures::future::pending::<()>().await;
+//! }).await;
+//! assert!(matches!(result, Err(Error::Lost { section: Section::Stopped, .. })));
+//! # });
+//! ```
+//!
+//! Where it awaits nothing it has to look by itself. This one imports in steps, and the test breaks
+//! the connection between two of them:
 //!
 //! ```
 //! use advisory::{Error, LockManager, MemoryBackend, Result};
@@ -153,6 +176,7 @@
 //! - How long things take. A deadlock, for one, is found at once here, and on a server after its
 //!   `deadlock_timeout`.
 //! - A waiter here keeps its place in the queue; on a server it may lose it at the end of a slice.
+//! - What a fencing token costs, and that it outlives the server: here it is a count from 1.
 //! - Network, failover, poolers, permissions, and what your queries do beside the lock.
 //!
 //! Keep one test against PostgreSQL for these. The rest of the difference is in the documentation
