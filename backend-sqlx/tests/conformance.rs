@@ -1,18 +1,9 @@
 //! The suite that every backend must pass, and PostgreSQL's own, on each of sqlx's runtimes.
 
-use std::time::Duration;
+mod driver;
 
-use advisory_backend_sqlx::{SqlxBackend, SqlxPool};
-use advisory_conformance_tests::{
-    postgres::{Driver, Postgres, Tap},
-    postgres_suite, runtime, suite,
-};
-use advisory_core::{
-    LockBackend,
-    postgres::{PostgresBackend, PostgresOptions},
-};
-use async_trait::async_trait;
-use sqlx::{PgPool, postgres::PgPoolOptions};
+use advisory_conformance_tests::{postgres::Postgres, postgres_suite, runtime, suite};
+use driver::Sqlx;
 
 mod tokio {
     use super::*;
@@ -45,43 +36,4 @@ mod async_std {
         use super::*;
         postgres_suite!(Postgres::new(Sqlx), runtime::AsyncStd);
     }
-}
-
-/// How long a tapped pool lets somebody wait.
-const CHECKOUT_LIMIT: Duration = Duration::from_secs(3);
-
-#[derive(Debug)]
-struct Sqlx;
-
-#[async_trait]
-impl Driver for Sqlx {
-    async fn backend(
-        &self,
-        url: &str,
-        connections: usize,
-        options: PostgresOptions,
-    ) -> Box<dyn LockBackend> {
-        let pool = connect(pool_of(connections), url);
-        Box::new(SqlxBackend::from_pool(pool).with_options(options))
-    }
-
-    async fn tapped(
-        &self,
-        url: &str,
-        connections: usize,
-        options: PostgresOptions,
-        tap: &Tap,
-    ) -> Box<dyn LockBackend> {
-        let pool = connect(pool_of(connections).acquire_timeout(CHECKOUT_LIMIT), url);
-        let backend = PostgresBackend::new(tap.on(SqlxPool::from_pool(pool)));
-        Box::new(backend.with_options(options))
-    }
-}
-
-fn pool_of(connections: usize) -> PgPoolOptions {
-    PgPoolOptions::new().max_connections(connections.try_into().expect("a small number"))
-}
-
-fn connect(pool: PgPoolOptions, url: &str) -> PgPool {
-    pool.connect_lazy(url).expect("a URL of the fixture")
 }

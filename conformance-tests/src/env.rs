@@ -88,6 +88,11 @@ impl Env {
         self.space.observer().terminate(session).await;
     }
 
+    /// How many sessions wait for the key.
+    pub async fn waiters(&self, key: LockKey) -> usize {
+        self.space.observer().waiters(key).await
+    }
+
     /// Returns when so many wait for the key.
     ///
     /// # Panics
@@ -96,7 +101,7 @@ impl Env {
     pub async fn until_waiters(&self, key: LockKey, count: usize) {
         let started = Instant::now();
         loop {
-            let waiters = self.space.observer().waiters(key).await;
+            let waiters = self.waiters(key).await;
             if waiters == count {
                 return;
             }

@@ -88,13 +88,16 @@
 
 mod cases;
 mod env;
+mod every_poll;
 mod harness;
+mod interrupted;
 mod list;
 mod observer;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod run;
 pub mod runtime;
+mod storm;
 mod sync;
 mod task;
 
@@ -102,7 +105,8 @@ pub use env::Env;
 pub use harness::{Harness, Space};
 pub use observer::{Observer, SeenLock};
 #[cfg(feature = "postgres")]
-pub use postgres::run_postgres_case;
-pub use run::run_case;
+pub use postgres::{run_postgres_case, run_proxied_case};
+pub use run::{run_case, run_every_poll_case};
 pub use runtime::Runtime;
+pub use storm::{Strike, storm};
 pub use task::Task;

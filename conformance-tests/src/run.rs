@@ -10,7 +10,7 @@ use futures::{
 };
 use futures_timer::Delay;
 
-use crate::{Env, Harness, Runtime, cases};
+use crate::{Env, Harness, Runtime, cases, every_poll};
 
 /// No case takes this long, unless it hangs.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -29,8 +29,22 @@ pub(crate) struct Case<E: 'static> {
 ///
 /// If the case fails, does not end, or does not exist.
 pub fn run_case(harness: impl Harness, runtime: impl Runtime, name: &str) {
+    run_of(cases::LIST, harness, runtime, name);
+}
+
+/// Runs one case of those that drop a future at every poll; the tests that
+/// [`every_poll_suite!`](crate::every_poll_suite) generates call it.
+///
+/// # Panics
+///
+/// If the case fails, does not end, or does not exist.
+pub fn run_every_poll_case(harness: impl Harness, runtime: impl Runtime, name: &str) {
+    run_of(every_poll::LIST, harness, runtime, name);
+}
+
+fn run_of(list: &'static [Case<Env>], harness: impl Harness, runtime: impl Runtime, name: &str) {
     let runtime: Arc<dyn Runtime> = Arc::new(runtime);
-    let case = find(cases::LIST, name);
+    let case = find(list, name);
     run(
         &*Arc::clone(&runtime),
         case,

@@ -142,3 +142,21 @@ pub(super) async fn short_waits_many_times(env: &Env) {
     let guard = lock.lock_timeout(DEADLINE).await.unwrap();
     guard.release().await.unwrap();
 }
+/// As [`one_guard_of_three`], on a session in hand: no section's task is there to help.
+pub(super) async fn one_guard_of_three_by_hand(env: &Env) {
+    let locks = env.manager().await;
+    let session = locks.session().await.unwrap();
+    let [first, second, third] = [1, 2, 3].map(|key: i64| locks.keyed(key));
+    let one = session.lock(&first).await.unwrap();
+    let two = session.lock(&second).await.unwrap();
+    let three = session.lock(&third).await.unwrap();
+    thread::spawn(|| drop(two)).join().unwrap();
+    env.until_free_within(BOUND, second.key()).await;
+
+    let id = env.holder(first.key()).await;
+    assert_eq!(env.holder(third.key()).await, id);
+    one.release().await.unwrap();
+    three.release().await.unwrap();
+    session.release().await.unwrap();
+    assert_eq!(env.held().await, []);
+}

@@ -1,5 +1,10 @@
 //! The cases that hold on every backend.
 
+#![allow(
+    clippy::async_yields_async,
+    reason = "some cases hand a task or a future out of a section on purpose"
+)]
+
 use crate::{Env, list::list};
 
 list! {
@@ -38,6 +43,9 @@ list! {
         zero_gives_up_at_once
         longest_duration_waits
         is_no_obstacle_to_the_next_try
+        longest_durations_are_no_overflow
+        bounds_the_checkout
+        names_this_process
     }
     keys {
         at_the_extremes
@@ -58,11 +66,13 @@ list! {
         borrow_from_their_caller
         are_send_with_a_plain_closure
         are_send_with_an_async_closure
+        see_their_guard
     }
     dropping {
         a_guard_lets_a_rival_in
         a_guard_outside_any_runtime
         one_guard_of_three
+        one_guard_of_three_by_hand
         a_section_of_a_session_in_use
         a_wait_leaves_no_waiter
         a_wait_passes_its_turn_on
@@ -77,6 +87,43 @@ list! {
         managers_do_not_share
         guard_outlives_its_section
         cancelled_wait_keeps_the_outer_lock
+        pool_of_one_is_enough
+        same_key_of_another_handle_is_reentered
+    }
+    leaking {
+        unpolled_future_is_a_stranger
+        ended_context_is_none
+        ended_context_falls_back_to_its_parent
+        nested_section_goes_on
+    }
+    session {
+        holds_many_locks
+        guards_are_independent
+        same_key_is_reentered
+        respects_what_others_hold
+        is_kept_by_its_guards
+        makes_room_after_the_last
+        refuses_locks_of_other_managers
+        tells_its_loss
+        survives_a_cancelled_wait
+        survives_a_dropped_scope
+    }
+    scope {
+        reenters_what_the_session_holds
+        takes_other_keys_on_the_session
+        current_is_the_session_of_the_section
+        current_follows_the_innermost_manager
+        makes_a_spawned_task_part_of_the_section
+        outlives_the_section_it_came_from
+    }
+    wrap {
+        returns_what_the_function_does
+        holds_the_lock_in_each_call
+        calls_of_clones_exclude_each_other
+        frees_the_lock_on_a_panic
+        is_refused_after_close
+        works_in_a_namespace
+        joins_the_section_around_it
     }
     siblings {
         exclude_each_other
@@ -90,10 +137,19 @@ list! {
         try_misses_across_modes
         is_released_in_its_mode
         both_modes_of_one_owner
+        exclusive_holder_may_read
+        exclusive_holder_may_read_before_a_queued_writer
+        queued_writer_holds_new_readers_off
+        writer_does_not_starve
+        double_upgrade_is_a_deadlock
     }
     deadlock {
         of_two_has_one_victim
         victim_keeps_what_it_holds
+        of_three_has_one_victim
+        of_two_sessions_has_one_victim
+        of_guards_ends_by_timeout
+        victim_frees_as_it_unwinds
     }
     loss {
         is_told_by_release
@@ -101,6 +157,30 @@ list! {
         is_told_for_every_lock_of_the_session
         lets_a_rival_in
         leaves_the_manager_usable
+        is_told_to_nested_work
+        is_told_to_those_who_reenter
+        ends_a_nested_wait
+        is_seen_by_the_section
+    }
+    leftovers {
+        a_dropped_guard_is_unlocked
+        several_dropped_guards_are_unlocked
+        a_cancelled_wait_keeps_nothing
+        a_cancelled_wait_leaves_the_queue
+    }
+    watching {
+        stops_a_section
+        stops_what_is_nested
+        stops_a_scope
+        lets_a_section_go_on_that_wants_to
+        tells_whoever_has_a_guard
+        is_silent_after_a_release
+        does_not_disturb_a_long_section
+    }
+    fencing {
+        tokens_grow_from_holder_to_holder
+        tokens_grow_when_a_holder_is_lost
+        one_hold_has_one_token
     }
     close {
         refuses_new_work
@@ -110,5 +190,13 @@ list! {
         inside_a_section_is_refused
         twice_is_fine
         of_one_manager_leaves_others_open
+        waits_for_a_waiter
+        waits_for_a_session
+        waits_for_what_was_cancelled
+        of_one_that_was_never_used
+        at_the_same_time_is_fine
+        dropped_half_way_can_be_called_again
+        late_names_what_is_held
+        is_not_needed_for_guards_to_work
     }
 }

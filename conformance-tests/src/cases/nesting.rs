@@ -5,8 +5,10 @@ use futures::future::{Either, select};
 
 use crate::{
     Env,
-    sync::{Gate, pause},
+    sync::{DEADLINE, Gate, pause},
 };
+
+const SHORT: Duration = Duration::from_millis(100);
 
 pub(super) async fn same_key_is_reentered(env: &Env) {
     let lock = env.manager_with_pool_of(1).await.named("tenant:7");
@@ -113,7 +115,7 @@ pub(super) async fn managers_do_not_share(env: &Env) {
     lock.with(async || {
         let session = env.holder(lock.key()).await;
         assert!(rival.try_lock().await.unwrap().is_none());
-        match rival.lock_timeout(Duration::from_millis(100)).await {
+        match rival.lock_timeout(SHORT).await {
             Err(Error::Timeout { holders, .. }) => assert_eq!(holders[0].session.number(), session),
             other => panic!("should have timed out: {other:?}"),
         }
@@ -168,4 +170,52 @@ pub(super) async fn cancelled_wait_keeps_the_outer_lock(env: &Env) {
     guard.release().await.unwrap();
     env.until_empty().await;
     assert_eq!(env.holders(key).await, []);
+}
+
+pub(super) async fn pool_of_one_is_enough(env: &Env) {
+    let locks = env.manager_with_pool_of(1).await;
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| locks.named(name));
+    a.with(async || {
+        let id = env.holder(a.key()).await;
+        let guard = b.lock().await.unwrap();
+        let inside = c.with_timeout(DEADLINE, async || {
+            let tried = d.try_with(async || env.held().await);
+            tried.await.unwrap().expect("it is free")
+        });
+        let held = inside.await.unwrap();
+        assert_eq!(held.len(), 4);
+        assert!(held.iter().all(|lock| lock.session == id), "{held:?}");
+        assert_eq!(b.holders().await.unwrap().len(), 1);
+        guard.release().await.unwrap();
+        assert_eq!(env.sessions().await, [id]);
+    })
+    .await
+    .unwrap();
+    assert_eq!(env.held().await, []);
+}
+
+/// A key is what counts, not the handle that it comes from.
+pub(super) async fn same_key_of_another_handle_is_reentered(env: &Env) {
+    let locks = env.manager_with_pool_of(1).await;
+    let lock = locks.namespace("tenant-a").namespace("jobs").named("x");
+    lock.with(async || {
+        let handles = [
+            locks
+                .clone()
+                .namespace("tenant-a")
+                .namespace("jobs")
+                .named("x"),
+            locks.keyed(lock.key()),
+            lock.clone(),
+        ];
+        for handle in handles {
+            let ran = handle.try_with(async || env.holder(lock.key()).await);
+            ran.await.unwrap().expect("it is ours");
+            handle.lock().await.unwrap().release().await.unwrap();
+            env.holder(lock.key()).await;
+        }
+    })
+    .await
+    .unwrap();
+    assert_eq!(env.held().await, []);
 }

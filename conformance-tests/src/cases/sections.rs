@@ -18,6 +18,23 @@ pub(super) async fn hold_the_lock_while_they_run(env: &Env) {
     assert_eq!(env.held().await, []);
 }
 
+pub(super) async fn see_their_guard(env: &Env) {
+    let locks = env.manager().await;
+    for lock in [
+        locks.named("tenant:7"),
+        locks.keyed((7, 7)).shared(),
+        locks.namespace("tenant-a").named("digest"),
+    ] {
+        let seen = lock.with_guard(async |guard| {
+            assert_eq!(env.held().await.len(), 1);
+            (guard.key(), guard.mode(), guard.is_lost())
+        });
+        let seen = seen.await.unwrap();
+        assert_eq!(seen, (lock.key(), lock.mode(), false));
+        assert_eq!(env.held().await, []);
+    }
+}
+
 pub(super) async fn free_it_on_an_error(env: &Env) {
     let lock = env.manager().await.named("tenant:7");
     let failed = lock

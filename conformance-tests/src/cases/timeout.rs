@@ -115,6 +115,79 @@ pub(super) async fn longest_duration_waits(env: &Env) {
     waiting.await.unwrap().release().await.unwrap();
 }
 
+pub(super) async fn longest_durations_are_no_overflow(env: &Env) {
+    let locks = env.manager().await;
+    let lock = locks.named("db:migrate");
+    for timeout in [
+        Duration::MAX,
+        Duration::from_secs(u64::MAX),
+        Duration::from_secs(u64::MAX / 2),
+        Duration::from_secs(1 << 40),
+        Duration::from_millis(u64::MAX),
+    ] {
+        lock.with_timeout(timeout, async || ()).await.unwrap();
+        let session = locks.session().await.unwrap();
+        let guard = session.lock_timeout(&lock, timeout).await.unwrap();
+        env.holder(lock.key()).await;
+        guard.release().await.unwrap();
+        session.release().await.unwrap();
+        // One that is waited for, too.
+        let guard = lock.lock().await.unwrap();
+        let waiting = env.spawn({
+            let lock = lock.clone();
+            async move { lock.with_timeout(timeout, async || ()).await }
+        });
+        env.until_waiters(lock.key(), 1).await;
+        guard.release().await.unwrap();
+        waiting.await.unwrap();
+    }
+    locks.close_timeout(Duration::MAX).await.unwrap();
+}
+
+pub(super) async fn bounds_the_checkout(env: &Env) {
+    let locks = env.manager_with_pool_of(1).await;
+    let (held, other) = (locks.named("held"), locks.named("other"));
+    let guard = held.lock().await.unwrap();
+    let started = Instant::now();
+    let late = other.lock_timeout(SHORT).await;
+    let took = started.elapsed();
+    assert!(took >= SHORT && took < DEADLINE, "{took:?}");
+    match late {
+        Err(Error::Timeout { stage, waited, .. }) => {
+            assert_eq!(stage, Stage::Connection);
+            assert!(waited >= SHORT, "{waited:?}");
+        }
+        other => panic!("there is no connection: {other:?}"),
+    }
+    // Who gave up is not lent one any more.
+    guard.release().await.unwrap();
+    other.with_timeout(DEADLINE, async || ()).await.unwrap();
+    assert_eq!(env.held().await, []);
+}
+
+/// A section that takes its own lock through another manager waits for itself.
+pub(super) async fn names_this_process(env: &Env) {
+    let lock = env.manager().await.named("db:migrate");
+    let other = env.manager().await.named("db:migrate");
+    lock.with(async || {
+        let session = env.holder(lock.key()).await;
+        let late = other.with_timeout(SHORT, async || ()).await;
+        let text = format!("{}", late.as_ref().unwrap_err());
+        match late {
+            Err(Error::Timeout { holders, .. }) => {
+                assert_eq!(holders.len(), 1);
+                assert_eq!(holders[0].session.number(), session);
+                assert!(holders[0].this_process);
+            }
+            other => panic!("should have timed out: {other:?}"),
+        }
+        assert!(text.contains("this process"), "{text}");
+        env.holder(lock.key()).await;
+    })
+    .await
+    .unwrap();
+}
+
 pub(super) async fn is_no_obstacle_to_the_next_try(env: &Env) {
     let locks = env.manager_with_pool_of(2).await;
     let lock = locks.named("db:migrate");

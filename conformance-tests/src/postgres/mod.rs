@@ -5,17 +5,23 @@
 //! - [`RawClient`] talks to the server without the library, on any runtime.
 //! - [`Postgres`] is the [`Harness`](crate::Harness) of every [`Driver`].
 //! - [`Tap`] sends statements on the library's own connections.
+//! - [`storm()`] cancels, kills and cuts at random.
 //! - [`Proxy`] stands between the library and the server, and does what a network can do.
 
 mod binaries;
+mod cancellation;
 mod cases;
 mod client;
 mod database;
 mod driver;
 mod env;
+mod host;
 mod observer;
+mod process;
+mod proxied;
 mod proxy;
 mod server;
+mod storm;
 mod supervisor;
 mod tap;
 
@@ -27,8 +33,15 @@ pub use client::RawClient;
 pub use database::Database;
 pub use driver::{Driver, Postgres};
 pub use env::{PostgresEnv, run_postgres_case};
+pub use host::Host;
+pub use process::{
+    a_killed_holder_loses_its_lock, a_killed_waiter_is_gone_soon, a_vanished_host_loses_its_lock,
+    client,
+};
+pub use proxied::{ProxiedEnv, run_proxied_case};
 pub use proxy::{Point, Proxy, Stop};
 pub use server::Server;
+pub use storm::storm;
 pub use tap::{Tap, Tapped, TappedConnection};
 
 /// Drives the connections of the raw clients, beside whatever runtime the case is on.

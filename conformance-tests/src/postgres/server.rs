@@ -114,6 +114,19 @@ impl Server {
         client.run("SELECT pg_reload_conf()").await;
     }
 
+    /// Lets in whoever is on a network of this host, besides this host itself.
+    ///
+    /// # Panics
+    ///
+    /// If the server was not started here.
+    pub async fn admit_neighbours(&self) {
+        append(
+            &self.folder().join("data/pg_hba.conf"),
+            "host all all samenet trust\n",
+        );
+        self.client().await.run("SELECT pg_reload_conf()").await;
+    }
+
     /// The folder that its data and its log are in.
     ///
     /// # Panics
@@ -179,9 +192,13 @@ fn configure(folder: &Path, settings: &[(&str, &str)]) {
     for (name, value) in SETTINGS.iter().chain(&sockets).chain(settings) {
         writeln!(text, "{name} = {}", quoted(value)).expect("a string takes all");
     }
+    append(&folder.join("data/postgresql.conf"), &text);
+}
+
+fn append(file: &Path, text: &str) {
     OpenOptions::new()
         .append(true)
-        .open(folder.join("data/postgresql.conf"))
+        .open(file)
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .expect("the configuration is ours to write");
 }

@@ -156,6 +156,10 @@ impl<C: Connection> Connection for TappedConnection<C> {
         self.connection.is_closed()
     }
 
+    fn notices_closing(&self) -> bool {
+        self.connection.notices_closing()
+    }
+
     async fn recycle(self) {
         self.connection.recycle().await;
     }

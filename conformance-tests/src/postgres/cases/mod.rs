@@ -1,5 +1,10 @@
 //! The cases that make sense on PostgreSQL only.
 
+mod inspected;
+mod role;
+
+use std::env;
+
 use super::PostgresEnv;
 use crate::list::list;
 
@@ -16,6 +21,10 @@ list! {
         tampered_connection_is_not_pooled
         dead_connection_is_replaced
         handed_in_stays_usable
+        lends_to_sections
+        of_one_tells_that_it_is_exhausted
+        keeps_connections_for_others
+        session_goes_back
     }
     interop {
         names_are_locks_of_raw_clients
@@ -26,13 +35,46 @@ list! {
     waiting {
         lets_index_builds_through
         lets_index_builds_through_in_a_hurry
+        lets_index_builds_through_a_crowd
         outlasts_timeouts_of_the_database
+        outlasts_timeouts_of_the_role
         leaves_settings_alone
         holds_without_a_transaction
+        cancelled_leaves_outer_locks
+        with_thousands_of_locks_held
+    }
+    without_plpgsql {
+        waits_end_with_the_lock
+        waits_end_by_timeout
+        deadlocks_are_found
+    }
+    settings {
+        dead_hosts_are_bounded
+        dead_hosts_are_bounded_as_asked_for
+        dead_hosts_are_bounded_after_a_wait
+        dead_hosts_are_left_alone_on_request
+        idle_timeout_is_off_while_held
+    }
+    statements {
+        uncontended_section_is_two
+        reentry_is_none
+        local_miss_is_none
+        many_keys_are_few_kinds
     }
     server {
         shadowing_functions_have_no_effect
         late_names_the_application
         orphans_are_named
+        orphans_are_listed
+        standby_is_refused
+    }
+}
+
+/// How often a case that says so does its work: as often as `ADVISORY_CASE_REPEATS` says, which
+/// may take long, or by default a few times.
+fn repeats(by_default: usize) -> usize {
+    match env::var("ADVISORY_CASE_REPEATS") {
+        Ok(repeats) => repeats.parse().expect("ADVISORY_CASE_REPEATS is a number"),
+        Err(_) => by_default,
     }
 }

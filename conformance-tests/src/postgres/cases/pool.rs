@@ -1,8 +1,20 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+    time::{Duration, Instant},
+};
 
-use advisory_core::{Error, LockKey, postgres::Value};
+use advisory_core::{
+    Error, LockKey, Stage,
+    postgres::{PostgresOptions, Value},
+};
 
-use crate::{postgres::PostgresEnv, sync::Gate};
+use crate::{
+    postgres::PostgresEnv,
+    sync::{DEADLINE, Gate},
+};
 
 const BOUND: Duration = Duration::from_secs(1);
 
@@ -96,4 +108,100 @@ pub(super) async fn handed_in_stays_usable(env: &PostgresEnv) {
     locks.close().await.unwrap();
     let rows = tap.borrow("SELECT 1").await.unwrap();
     assert_eq!(rows, [[Value::Text("1".into())]]);
+}
+
+/// Who holds a lock still needs a connection for the work that the lock is for.
+pub(super) async fn lends_to_sections(env: &PostgresEnv) {
+    const CONNECTIONS: usize = 4;
+
+    let options = PostgresOptions::new();
+    let (locks, tap) = env.tapped_manager_with(CONNECTIONS, options).await;
+    let most_inside = Arc::new(Gate::default());
+    let inside = Arc::new(AtomicUsize::new(0));
+    let tasks: Vec<_> = (0..i64::try_from(CONNECTIONS).expect("a small number"))
+        .map(|key| {
+            let (lock, tap) = (locks.keyed(key), tap.clone());
+            let (most_inside, inside) = (Arc::clone(&most_inside), Arc::clone(&inside));
+            env.spawn(async move {
+                lock.with(async || {
+                    // As many as will fit hold their locks before the first of them asks.
+                    if inside.fetch_add(1, SeqCst) + 2 == CONNECTIONS {
+                        most_inside.open();
+                    }
+                    most_inside.passed().await;
+                    tap.borrow("SELECT 1").await
+                })
+                .await
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap().unwrap();
+    }
+    assert_eq!(env.held().await, []);
+}
+
+/// A pool of one has none to spare; that is told in the time that the pool itself allows.
+pub(super) async fn of_one_tells_that_it_is_exhausted(env: &PostgresEnv) {
+    let (locks, tap) = env.tapped_manager_with(1, PostgresOptions::new()).await;
+    let lock = locks.named("imports:run");
+    let started = Instant::now();
+    let query = lock.with(async || tap.borrow("SELECT 1").await).await;
+    let query = query.unwrap();
+    assert!(
+        matches!(query, Err(Error::PoolExhausted { .. })),
+        "{query:?}"
+    );
+    assert!(started.elapsed() < DEADLINE);
+    tap.borrow("SELECT 1").await.unwrap();
+    lock.with(async || ()).await.unwrap();
+}
+
+/// Locks take three quarters of a pool that others use as well, and no more.
+pub(super) async fn keeps_connections_for_others(env: &PostgresEnv) {
+    let (locks, tap) = env.tapped_manager_with(4, PostgresOptions::new()).await;
+    let mut guards = Vec::new();
+    for key in 0..3_i64 {
+        guards.push(locks.keyed(key).lock().await.unwrap());
+    }
+    let fourth = locks.keyed(3);
+    match fourth.lock_timeout(Duration::from_millis(100)).await {
+        Err(Error::Timeout { stage, .. }) => assert_eq!(stage, Stage::Connection),
+        other => panic!("the fourth is not for locks: {other:?}"),
+    }
+    tap.borrow("SELECT 1").await.unwrap();
+    guards
+        .pop()
+        .expect("there are three")
+        .release()
+        .await
+        .unwrap();
+    guards.push(fourth.lock().await.unwrap());
+    for guard in guards {
+        guard.release().await.unwrap();
+    }
+    assert_eq!(env.held().await, []);
+}
+
+/// The connection of a session goes back when its last handle or guard is released.
+pub(super) async fn session_goes_back(env: &PostgresEnv) {
+    let locks = env.manager_with_pool_of(1).await;
+    let lock = locks.named("imports:run");
+    let first = lock.with(async || env.holder(lock.key()).await).await;
+    let first = first.unwrap();
+    for _ in 0..3 {
+        let session = locks.session().await.unwrap();
+        let guard = session.lock(&lock).await.unwrap();
+        assert_eq!(env.holder(lock.key()).await, first);
+        session.release().await.unwrap();
+        guard.release().await.unwrap();
+    }
+    // What is dropped is closed.
+    let session = locks.session().await.unwrap();
+    session.lock(&lock).await.unwrap().release().await.unwrap();
+    drop(session);
+    env.until_ended(first).await;
+    lock.with(async || assert_ne!(env.holder(lock.key()).await, first))
+        .await
+        .unwrap();
 }

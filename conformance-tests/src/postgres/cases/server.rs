@@ -1,8 +1,11 @@
-use std::time::Duration;
+use std::{
+    fs,
+    time::{Duration, UNIX_EPOCH},
+};
 
-use advisory_core::{Error, Holder, Result};
+use advisory_core::{Error, Holder, LockMode, Result};
 
-use crate::postgres::PostgresEnv;
+use crate::postgres::{PostgresEnv, Server};
 
 const SHORT: Duration = Duration::from_millis(200);
 
@@ -90,6 +93,72 @@ pub(super) async fn orphans_are_named(env: &PostgresEnv) {
     assert_eq!(holders[0].application.as_deref(), Some("orphan"));
     assert_eq!(holders[0].state.as_deref(), Some("idle"));
     assert_eq!(holders[0].client.as_deref(), Some("127.0.0.1"));
+}
+
+/// To those who ask, without waiting for it.
+pub(super) async fn orphans_are_listed(env: &PostgresEnv) {
+    let orphan = env.client().await;
+    orphan
+        .run("SET application_name = 'orphan'; SELECT pg_advisory_lock_shared(4, 0)")
+        .await;
+    let pid = orphan.value("SELECT pg_backend_pid()").await;
+    let lock = env.manager().await.keyed((4, 0));
+
+    let holders = lock.holders().await.unwrap();
+    let since = format!(
+        "SELECT (date_part('epoch', state_change) * 1000000)::bigint
+         FROM pg_stat_activity WHERE pid = {pid}"
+    );
+    let since = env.client().await.value(&since).await;
+    let [orphan] = holders.as_slice() else {
+        panic!("there is one holder: {holders:?}");
+    };
+    assert_eq!(orphan.session.to_string(), pid);
+    assert_eq!((orphan.key, orphan.mode), (lock.key(), LockMode::Shared));
+    assert_eq!(orphan.application.as_deref(), Some("orphan"));
+    assert_eq!(orphan.state.as_deref(), Some("idle"));
+    assert_eq!(orphan.client.as_deref(), Some("127.0.0.1"));
+    assert!(!orphan.this_process);
+    let seen = orphan.since.expect("a time").duration_since(UNIX_EPOCH);
+    assert_eq!(seen.unwrap().as_micros().to_string(), since);
+
+    // It reads like something that a person can act on.
+    let text = orphan.to_string();
+    for part in [pid.as_str(), "orphan", "idle", "127.0.0.1", "shared"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert_eq!(env.manager().await.keyed(40).holders().await.unwrap(), []);
+}
+
+/// Locks of a standby exclude nobody on the primary, nor on another standby.
+pub(super) async fn standby_is_refused(env: &PostgresEnv) {
+    let server = Server::start(&[]);
+    let database = server.database().await;
+    let used = env.manager_at(database.url()).await;
+    used.named("imports:run").with(async || ()).await.unwrap();
+
+    server.stop();
+    fs::write(server.folder().join("data/standby.signal"), "").unwrap();
+    server.start_again();
+    let client = database.client().await;
+    assert_eq!(client.value("SELECT pg_is_in_recovery()").await, "t");
+    // One that has never seen the server, and one that knew it as a primary.
+    for locks in [env.manager_at(database.url()).await, used] {
+        let lock = locks.named("imports:run");
+        let mut ran = false;
+        let refusals = [
+            lock.lock().await.map(drop),
+            lock.try_lock().await.map(drop),
+            lock.with(async || ran = true).await,
+            lock.lock_timeout(Duration::ZERO).await.map(drop),
+        ];
+        for refused in refusals {
+            assert!(matches!(refused, Err(Error::NotPrimary)), "{refused:?}");
+        }
+        assert!(!ran);
+        let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
+        assert_eq!(client.value(held).await, "0");
+    }
 }
 
 /// Who a wait that timed out says holds the lock.

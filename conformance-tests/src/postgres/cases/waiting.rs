@@ -1,7 +1,12 @@
 use std::time::{Duration, Instant};
 
-use advisory_core::{Error, LockManager, postgres::Value};
+use advisory_core::{
+    Error, LockManager,
+    postgres::{PostgresOptions, Value},
+};
+use futures::future::{Either, select};
 
+use super::{inspected::Inspected, repeats, role::Role};
 use crate::{
     postgres::{PostgresEnv, RawClient, Tap},
     sync::{DEADLINE, pause},
@@ -19,6 +24,31 @@ pub(super) async fn lets_index_builds_through(env: &PostgresEnv) {
 pub(super) async fn lets_index_builds_through_in_a_hurry(env: &PostgresEnv) {
     env.database().set("deadlock_timeout = '100ms'").await;
     lets_index_builds_through(env).await;
+}
+
+/// Many short waits must not add up to a long one.
+pub(super) async fn lets_index_builds_through_a_crowd(env: &PostgresEnv) {
+    const WAITERS: usize = 20;
+
+    let client = env.client().await;
+    client.run("CREATE TABLE t (x int)").await;
+    let guard = env.manager().await.named("migrate").lock().await.unwrap();
+    let lock = env.manager_with_pool_of(WAITERS).await.named("migrate");
+    let waiting = [(); WAITERS].map(|()| {
+        let lock = lock.clone();
+        env.spawn(async move { lock.with(async || ()).await })
+    });
+    env.until_waiters(lock.key(), WAITERS).await;
+
+    let started = Instant::now();
+    client.run("CREATE INDEX CONCURRENTLY ON t (x)").await;
+    assert!(started.elapsed() < Duration::from_secs(3));
+    guard.release().await.unwrap();
+    for waiter in waiting {
+        waiter.await.unwrap();
+    }
+    let built = "SELECT count(*) FROM pg_index WHERE indisvalid AND indrelid = 't'::regclass";
+    assert_eq!(client.value(built).await, "1");
 }
 
 async fn build_beside_a_waiter(
@@ -66,15 +96,35 @@ async fn build_beside_a_waiter(
 pub(super) async fn outlasts_timeouts_of_the_database(env: &PostgresEnv) {
     env.database().set("lock_timeout = '300ms'").await;
     env.database().set("statement_timeout = '200ms'").await;
-    let lock = env.manager().await.named("imports:run");
+    outlast_timeouts(env, env.manager().await).await;
+}
+
+/// A role's settings come before those of its database.
+pub(super) async fn outlasts_timeouts_of_the_role(env: &PostgresEnv) {
+    let role = Role::create(env).await;
+    role.set(env, "lock_timeout = '300ms'").await;
+    role.set(env, "statement_timeout = '300ms'").await;
+    outlast_timeouts(env, env.manager_at(role.url()).await).await;
+    role.remove(env).await;
+}
+
+async fn outlast_timeouts(env: &PostgresEnv, locks: LockManager) {
+    let (lock, outer) = (locks.named("imports:run"), locks.named("outer"));
     let guard = lock.lock().await.unwrap();
-    let waiting = env.spawn({
-        let lock = lock.clone();
-        async move { lock.lock_timeout(DEADLINE).await }
-    });
+    let (bare, nested) = (lock.clone(), lock.clone());
+    let waiting = [
+        env.spawn(async move { bare.lock_timeout(DEADLINE).await.map(drop) }),
+        env.spawn(async move {
+            let nested = outer.with(async || nested.lock_timeout(DEADLINE).await);
+            nested.await?.map(drop)
+        }),
+    ];
+    env.until_waiters(lock.key(), 2).await;
     pause(Duration::from_secs(1)).await;
     guard.release().await.unwrap();
-    waiting.await.unwrap().release().await.unwrap();
+    for waiter in waiting {
+        waiter.await.unwrap();
+    }
 }
 
 /// What a wait changes on its connection ends with the wait.
@@ -97,11 +147,13 @@ pub(super) async fn leaves_settings_alone(env: &PostgresEnv) {
     assert_eq!(tap.borrow(SETTINGS).await.unwrap(), before);
 }
 
-/// A guard that is held for long keeps nothing open but its session.
+/// A guard that is held for long keeps nothing open but its session, whether or not it was waited
+/// for.
 pub(super) async fn holds_without_a_transaction(env: &PostgresEnv) {
-    let timeout = "idle_in_transaction_session_timeout = '200ms'";
+    let timeout = "idle_in_transaction_session_timeout = '500ms'";
     env.database().set(timeout).await;
-    let lock = env.manager().await.named("imports:run");
+    let locks = env.manager().await;
+    let (lock, free) = (locks.named("imports:run"), locks.named("free"));
     let rival = env.manager().await.named("imports:run");
     let first = rival.lock().await.unwrap();
     let waiting = env.spawn({
@@ -110,14 +162,91 @@ pub(super) async fn holds_without_a_transaction(env: &PostgresEnv) {
     });
     env.until_waiters(lock.key(), 1).await;
     first.release().await.unwrap();
-    let guard = waiting.await;
+    let guards = [waiting.await, free.lock().await.unwrap()];
 
-    pause(Duration::from_secs(1)).await;
-    let session = env.holder(lock.key()).await;
-    let seen = format!(
-        "SELECT state || coalesce(backend_xmin::text, '') || coalesce(backend_xid::text, '')
-         FROM pg_stat_activity WHERE pid = {session}"
+    let held = env.held().await;
+    pause(Duration::from_millis(1500)).await;
+    assert_eq!(env.held().await, held);
+    for guard in guards {
+        let session = env.holder(guard.key()).await;
+        let seen = format!(
+            "SELECT state || coalesce(backend_xmin::text, '') || coalesce(backend_xid::text, '')
+             FROM pg_stat_activity WHERE pid = {session}"
+        );
+        assert_eq!(env.client().await.value(&seen).await, "idle");
+        guard.release().await.unwrap();
+    }
+}
+
+/// An outer lock survives any number of nested waits that are given up.
+pub(super) async fn cancelled_leaves_outer_locks(env: &PostgresEnv) {
+    // Slices are short then; what is abandoned is in the way until the end of one.
+    env.database().set("deadlock_timeout = '100ms'").await;
+    let locks = env.manager_with_pool_of(2).await;
+    let (outer, inner) = (locks.named("outer"), locks.named("inner"));
+    let rival = env.manager().await.named("inner").lock().await.unwrap();
+    let holder = env.holder(inner.key()).await;
+    for _ in 0..repeats(15) {
+        outer
+            .with(async || {
+                let session = env.holder(outer.key()).await;
+                let limit = Box::pin(pause(Duration::from_millis(50)));
+                match select(Box::pin(inner.with(async || ())), limit).await {
+                    Either::Left((entered, _)) => panic!("it is held: {entered:?}"),
+                    Either::Right(((), wait)) => drop(wait),
+                }
+                assert_eq!(env.holder(outer.key()).await, session);
+            })
+            .await
+            .unwrap();
+        assert_eq!(env.holder(inner.key()).await, holder);
+    }
+    env.until_waiters(inner.key(), 0).await;
+    rival.release().await.unwrap();
+    env.until_empty().await;
+}
+
+/// What a session holds makes its waits no dearer than they need to be.
+pub(super) async fn with_thousands_of_locks_held(env: &PostgresEnv) {
+    const LOCKS: u32 = 10_000;
+    const ROUNDS: u32 = 20;
+    const PATIENCE: Duration = Duration::from_millis(1);
+
+    let database = Inspected::shared().await.database().await;
+    let options = PostgresOptions::new();
+    let (locks, tap) = env.tapped_manager_of(&database, 1, options).await;
+    let busy = locks.keyed((7, 1));
+    let rival = env.manager_at(database.url()).await.keyed((7, 1));
+    let rival = rival.lock().await.unwrap();
+    let session = locks.session().await.unwrap();
+    tap.before_next(format!(
+        "SELECT pg_advisory_lock(k) FROM generate_series(1, {LOCKS}) AS k"
+    ));
+    let guard = session.lock(&locks.keyed((7, 2))).await.unwrap();
+
+    let started = Instant::now();
+    for _ in 0..ROUNDS {
+        assert!(session.try_lock(&busy).await.unwrap().is_none());
+    }
+    let tried = started.elapsed() / ROUNDS;
+    let started = Instant::now();
+    for _ in 0..ROUNDS {
+        let late = session.lock_timeout(&busy, PATIENCE).await;
+        assert!(matches!(late, Err(Error::Timeout { .. })), "{late:?}");
+    }
+    let waited = (started.elapsed() / ROUNDS).saturating_sub(PATIENCE);
+    println!(
+        "a try takes {tried:?}, and a wait {waited:?} more than its timeout, {:.1} times as much",
+        waited.as_secs_f64() / tried.as_secs_f64()
     );
-    assert_eq!(env.client().await.value(&seen).await, "idle");
-    guard.release().await.unwrap();
+
+    let held = format!(
+        "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = {}",
+        session.id().expect("it has answered")
+    );
+    let held = database.client().await.value(&held).await;
+    assert_eq!(held, (LOCKS + 1).to_string());
+    drop((guard, session));
+    rival.release().await.unwrap();
+    database.remove().await;
 }

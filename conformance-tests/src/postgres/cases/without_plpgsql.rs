@@ -1,0 +1,111 @@
+//! A role that may not run a DO block waits all the same, by plain statements.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use advisory_core::Error;
+
+use super::role::Role;
+use crate::{
+    postgres::{PostgresEnv, RawClient},
+    sync::{DEADLINE, Rendezvous},
+};
+
+const SHORT: Duration = Duration::from_millis(200);
+
+/// A role without the language; superusers always have it.
+async fn role(env: &PostgresEnv) -> Role {
+    let role = Role::create(env).await;
+    let revoke = "REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC";
+    env.client().await.run(revoke).await;
+    let client = RawClient::connect(role.url()).await;
+    let may = "SELECT has_language_privilege('plpgsql', 'USAGE')";
+    assert_eq!(client.value(may).await, "f");
+    role
+}
+
+pub(super) async fn waits_end_with_the_lock(env: &PostgresEnv) {
+    let role = role(env).await;
+    let locks = env.manager_at(role.url()).await;
+    for lock in [locks.named("imports:run"), locks.keyed((7, -7))] {
+        for lock in [lock.clone(), lock.shared()] {
+            let rival = env.manager().await.keyed(lock.key()).lock().await;
+            let rival = rival.unwrap();
+            let waiting = env.spawn({
+                let lock = lock.clone();
+                async move { lock.lock().await }
+            });
+            env.until_waiters(lock.key(), 1).await;
+            rival.release().await.unwrap();
+            let guard = waiting.await.unwrap();
+            assert_eq!(env.holders(lock.key()).await[0].1, lock.mode());
+            guard.release().await.unwrap();
+            assert_eq!(env.held().await, []);
+        }
+    }
+    role.remove(env).await;
+}
+
+pub(super) async fn waits_end_by_timeout(env: &PostgresEnv) {
+    let role = role(env).await;
+    let locks = env.manager_at(role.url()).await;
+    let (outer, lock) = (locks.named("outer"), locks.named("imports:run"));
+    let rival = env.manager().await.named("imports:run").lock().await;
+    let rival = rival.unwrap();
+    let session = env.holder(lock.key()).await;
+    // Longer than a slice, so that more than one fails on the way.
+    for timeout in [SHORT, 4 * SHORT] {
+        let late = outer.with(async || {
+            let started = Instant::now();
+            let late = lock.lock_timeout(timeout).await;
+            assert!(started.elapsed() < DEADLINE);
+            env.holder(outer.key()).await;
+            env.until_waiters(lock.key(), 0).await;
+            late
+        });
+        match late.await.unwrap() {
+            Err(Error::Timeout {
+                waited, holders, ..
+            }) => {
+                assert!(waited >= timeout, "{waited:?}");
+                assert_eq!(holders[0].session.number(), session);
+            }
+            other => panic!("should have timed out: {other:?}"),
+        }
+    }
+    rival.release().await.unwrap();
+    lock.with(async || ()).await.unwrap();
+    assert_eq!(env.held().await, []);
+    role.remove(env).await;
+}
+
+pub(super) async fn deadlocks_are_found(env: &PostgresEnv) {
+    env.database().set("deadlock_timeout = '100ms'").await;
+    let role = role(env).await;
+    let both_inside = Arc::new(Rendezvous::of(2));
+    let locks = env.manager_at(role.url()).await;
+    let tasks = [("a", "b"), ("b", "a")].map(|(outer, inner)| {
+        let (locks, both_inside) = (locks.clone(), Arc::clone(&both_inside));
+        env.spawn(async move {
+            let (outer, inner) = (locks.named(outer), locks.named(inner));
+            let crossing = outer.with(async || {
+                both_inside.reached().await;
+                inner.with_timeout(DEADLINE, async || ()).await
+            });
+            crossing.await.unwrap()
+        })
+    });
+    let mut victims = 0;
+    for task in tasks {
+        match task.await {
+            Ok(()) => {}
+            Err(Error::Deadlock { .. }) => victims += 1,
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    assert_eq!(victims, 1);
+    assert_eq!(env.held().await, []);
+    role.remove(env).await;
+}
