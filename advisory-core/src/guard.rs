@@ -1,9 +1,13 @@
 use std::{
     fmt,
     future::{Future, pending},
+    sync::Arc,
 };
 
-use crate::{Error, FencingToken, LockKey, LockLabel, LockMode, Result, owner::Hold};
+use crate::{
+    Error, FencingToken, LockKey, LockLabel, LockMode, Result,
+    owner::{Hold, Owner},
+};
 
 /// A lock that is held, until the guard is released or dropped.
 ///
@@ -29,6 +33,10 @@ pub struct LockGuard {
 impl LockGuard {
     pub(crate) fn new(hold: Hold, label: LockLabel) -> Self {
         Self { hold, label }
+    }
+
+    pub(crate) fn owner(&self) -> Option<&Arc<Owner>> {
+        self.hold.owner()
     }
 
     /// The key that is held.
@@ -83,7 +91,7 @@ impl LockGuard {
     /// # }).unwrap();
     /// ```
     pub fn lost(&self) -> impl Future<Output = Error> + Send + 'static + use<> {
-        let watch = self.hold.owner().map(|owner| owner.lost());
+        let watch = self.owner().map(|owner| owner.lost());
         async move {
             match watch {
                 Some(watch) => watch.await,
@@ -129,7 +137,7 @@ impl LockGuard {
     /// # }).unwrap();
     /// ```
     pub async fn fencing_token(&self) -> Result<FencingToken> {
-        match self.hold.owner() {
+        match self.owner() {
             Some(owner) => owner.fencing_token(self.hold.claim()).await,
             None => Err(Error::lost(None)),
         }

@@ -167,7 +167,7 @@ impl Lock {
     /// Dropping the future while it waits leaves no lock behind; a wait that is under way on the
     /// server ends with its slice: 0.4 s with default settings of the server, 1.5 s for an owner
     /// that holds other locks, up to 30 s for a writer that waits behind readers. Dropping it while
-    /// the section runs drops the section, and frees the lock by closing its connection.
+    /// the section runs drops the section, and frees the lock, as a rule by closing its connection.
     ///
     /// # Examples
     ///
@@ -549,11 +549,13 @@ impl Lock {
         frame: Arc<Frame>,
         section: impl AsyncFnOnce(&LockGuard) -> T,
     ) -> Result<T> {
+        let guard = LockGuard::new(hold, self.label.clone());
+        // After the guard, so that it is gone when a drop of this future comes to the guard, whose
+        // own drop looks for others on the session.
         let watched = match self.on_loss {
-            OnLoss::Stop => hold.owner().map(Arc::clone),
+            OnLoss::Stop => guard.owner().map(Arc::clone),
             OnLoss::Continue => None,
         };
-        let guard = LockGuard::new(hold, self.label.clone());
         // The call itself, too, is made inside the frame: a plain closure may do its work there.
         let section = frame.run(async { section(&guard).await });
         let value = match &watched {

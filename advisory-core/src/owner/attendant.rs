@@ -6,9 +6,10 @@
 //! to it. It does nothing else: nobody who awaits his calls to the end ever wakes it.
 
 use std::{
+    future::poll_fn,
     panic::AssertUnwindSafe,
-    pin::pin,
-    sync::{Arc, LazyLock, Weak},
+    sync::{LazyLock, Weak},
+    task::Poll,
     thread,
     time::Duration,
 };
@@ -24,8 +25,12 @@ use futures_timer::Delay;
 
 use super::Owner;
 
-/// How soon a session is dropped whose last user has left while a statement was under way.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// Most sessions that are left in the middle of a call go with their last user at once, and want no
+/// attendant.
+const MOMENT: Duration = Duration::from_millis(1);
+
+/// A session that goes with its last user wakes nobody, so there is a look at it now and then.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Where to send those to be attended; `None` if there is no thread to be had. Then what was left
 /// behind waits for the next call.
@@ -58,18 +63,18 @@ async fn run(mut owners: UnboundedReceiver<Weak<Owner>>) {
     }
 }
 
+/// Keeps the owner only while it polls: whoever leaves it last must find itself the last.
 async fn settle(owner: Weak<Owner>) {
-    let Some(owner) = owner.upgrade() else {
-        return;
-    };
-    {
-        let mut settled = pin!(owner.line.settle_all());
-        while let Either::Right(_) = select(&mut settled, Delay::new(PATIENCE)).await {
-            // Nobody else is left, so there is nothing to keep the session for.
-            if Arc::strong_count(&owner) == 1 {
-                return;
-            }
+    Delay::new(MOMENT).await;
+    loop {
+        let settled = poll_fn(|cx| match owner.upgrade() {
+            Some(owner) => owner.line.poll_left_behind(cx).map(|()| Some(owner)),
+            None => Poll::Ready(None),
+        });
+        match select(settled, Delay::new(LOOK)).await {
+            Either::Left((Some(owner), _)) => return Owner::leave(owner).await,
+            Either::Left((None, _)) => return,
+            Either::Right(_) => {}
         }
     }
-    Owner::leave(owner).await;
 }

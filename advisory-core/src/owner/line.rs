@@ -249,30 +249,29 @@ impl Line {
         Poll::Ready(answer)
     }
 
-    /// Works off what was left behind, as far as that goes without waiting, if nobody has the seat:
-    /// whoever has it does so too. What is left then is for the attendant.
-    fn nudge(&self) {
+    /// Works off what was left behind, unless somebody has the seat: whoever has it does so too,
+    /// and nudges when leaving.
+    pub(super) fn poll_left_behind(&self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             // Not a `Seated`, whose drop comes here.
             let Some(mut seat) = self.seat.try_lock() else {
-                return;
+                return Poll::Ready(());
             };
-            let mut cx = Context::from_waker(Waker::noop());
-            if self.settle(&mut seat, &mut cx).is_pending() {
-                return attendant::attend(Weak::clone(&self.owner));
-            }
+            ready!(self.settle(&mut seat, cx));
             drop(seat);
             // A debt that came while the seat was taken has relied on this look.
             if self.debts().is_empty() {
-                return;
+                return Poll::Ready(());
             }
         }
     }
 
-    /// Finishes all that was left behind.
-    pub(super) async fn settle_all(&self) {
-        // The session may be gone, and with it all that was owed.
-        drop(self.settled().await);
+    /// As far as that goes without waiting; what is left then is for the attendant.
+    fn nudge(&self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        if self.poll_left_behind(&mut cx).is_pending() {
+            attendant::attend(Weak::clone(&self.owner));
+        }
     }
 
     fn debts(&self) -> std::sync::MutexGuard<'_, Vec<Claim>> {
