@@ -1,8 +1,11 @@
 //! An owner of locks: one session, what is held on it, and by whom.
 
 mod attendant;
+mod bell;
+mod call;
 mod hold;
 mod line;
+mod seat;
 mod table;
 mod vitals;
 mod watch;

@@ -131,3 +131,30 @@ pub(super) async fn nested_section_goes_on(env: &Env) {
     assert_eq!(leaked.await.unwrap().unwrap(), id);
     assert_eq!(env.held().await, []);
 }
+
+/// A nested wait that is kept, and not polled, keeps nobody from the session.
+pub(super) async fn nested_wait_goes_on(env: &Env) {
+    let locks = env.manager().await;
+    let (outer, inner) = (locks.named("outer"), locks.named("inner"));
+    let rival = env.manager().await.named("inner");
+    let guard = rival.lock().await.unwrap();
+    let (mut leaked, id) = outer
+        .with(async || {
+            let leaked = Box::pin(inner.lock());
+            let waiting = Box::pin(env.until_waiters(inner.key(), 1));
+            let leaked = match select(leaked, waiting).await {
+                Either::Left(_) => panic!("it is held elsewhere"),
+                Either::Right(((), leaked)) => leaked,
+            };
+            (leaked, env.holder(outer.key()).await)
+        })
+        .await
+        .unwrap();
+    assert!(futures::poll!(&mut leaked).is_pending());
+    assert_eq!(env.holders(outer.key()).await, []);
+    guard.release().await.unwrap();
+    let guard = leaked.await.unwrap();
+    assert_eq!(env.holder(inner.key()).await, id);
+    guard.release().await.unwrap();
+    assert_eq!(env.held().await, []);
+}

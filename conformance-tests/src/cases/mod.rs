@@ -91,6 +91,7 @@ list! {
         same_key_of_another_handle_is_reentered
     }
     leaking {
+        nested_wait_goes_on
         unpolled_future_is_a_stranger
         ended_context_is_none
         ended_context_falls_back_to_its_parent
