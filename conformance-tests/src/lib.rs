@@ -93,6 +93,7 @@ mod harness;
 mod interrupted;
 mod list;
 mod observer;
+mod outcome;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod run;

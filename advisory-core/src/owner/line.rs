@@ -100,10 +100,7 @@ impl Line {
     /// Unlocks a claim, also if the future is dropped.
     pub(super) async fn unlock(&self, claim: Claim) -> Result<()> {
         let answer = self.call(Call::Unlock(claim)).await;
-        match self.lost() {
-            Some(lost) => Err(lost),
-            None => answer.map(drop),
-        }
+        self.or_lost(answer.map(drop))
     }
 
     pub(super) async fn holders(&self, key: LockKey) -> Result<Vec<Holder>> {
@@ -130,10 +127,7 @@ impl Line {
             return Ok(());
         }
         let answer = self.call(Call::Probe(answer_within)).await;
-        match self.lost() {
-            Some(lost) => Err(lost),
-            None => answer.map(drop),
-        }
+        self.or_lost(answer.map(drop))
     }
 
     pub(super) fn notices_loss(&self) -> bool {
@@ -268,6 +262,11 @@ impl Line {
         }
     }
 
+    /// The loss, if the session is lost by now, whatever came of a call.
+    fn or_lost(&self, outcome: Result<()>) -> Result<()> {
+        self.lost().map_or(outcome, Err)
+    }
+
     fn lost(&self) -> Option<Error> {
         self.state().seat.lost()
     }
@@ -292,19 +291,18 @@ impl Future for Ticket<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Answer>> {
         self.line.bell.listen(self.id, cx.waker());
-        let answer = {
-            let mut state = self.line.state();
-            // Whether there is more to do is for those who wait for it.
-            _ = self.line.drive(&mut state);
-            state.take_ended(self.id)
+        let mut state = self.line.state();
+        let driven = self.line.drive(&mut state);
+        let answer = match state.take_ended(self.id) {
+            Some(ended) => ended.answer,
+            // Nothing is left to do, and there is no answer: a backend panicked while somebody
+            // else was polling this call.
+            None if driven.is_ready() => Err(state.seat.lost().unwrap_or_else(no_answer)),
+            None => return Poll::Pending,
         };
-        match answer {
-            Some(ended) => {
-                self.answered = true;
-                Poll::Ready(ended.answer)
-            }
-            None => Poll::Pending,
-        }
+        drop(state);
+        self.answered = true;
+        Poll::Ready(answer)
     }
 }
 

@@ -2,10 +2,8 @@ use std::{sync::Arc, time::Duration};
 
 use advisory_core::{Error, Lock, Result};
 
-use crate::{
-    Env, Task,
-    sync::{DEADLINE, Gate, Rendezvous},
-};
+use crate::{outcome::victims, Env, Task,
+    sync::{DEADLINE, Gate, Rendezvous},};
 
 pub(super) async fn of_two_has_one_victim(env: &Env) {
     let both_inside = Arc::new(Rendezvous::of(2));
@@ -52,15 +50,7 @@ pub(super) async fn of_three_has_one_victim(env: &Env) {
             locks.named(inner),
         ));
     }
-    let mut victims = 0;
-    for task in tasks {
-        match task.await {
-            Ok(()) => {}
-            Err(Error::Deadlock { .. }) => victims += 1,
-            Err(error) => panic!("{error:?}"),
-        }
-    }
-    assert_eq!(victims, 1);
+    assert_eq!(victims(tasks).await, 1);
     env.until_empty().await;
 }
 

@@ -1,11 +1,9 @@
 use std::sync::Arc;
 
-use advisory_core::{Error, OnLoss, Result, Section};
+use advisory_core::{OnLoss, Section};
 
-use crate::{
-    Env,
-    sync::{DEADLINE, Gate},
-};
+use crate::{outcome::lost, Env,
+    sync::{DEADLINE, Gate},};
 
 pub(super) async fn is_told_by_release(env: &Env) {
     let lock = env.manager().await.named("db:migrate");
@@ -140,12 +138,4 @@ pub(super) async fn leaves_the_manager_usable(env: &Env) {
             .unwrap();
     }
     assert_eq!(env.held().await, []);
-}
-
-/// What became of the section whose lock was lost.
-fn lost<T: std::fmt::Debug>(result: Result<T>) -> Section {
-    match result {
-        Err(Error::Lost { section, .. }) => section,
-        other => panic!("the lock was lost, and this says: {other:?}"),
-    }
 }

@@ -6,12 +6,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use advisory_core::{Error, LockMode};
+use advisory_core::LockMode;
 
-use crate::{
-    Env,
-    sync::{DEADLINE, Gate, Rendezvous, pause},
-};
+use crate::{outcome::victims, Env,
+    sync::{DEADLINE, Gate, Rendezvous, pause},};
 
 pub(super) async fn readers_overlap(env: &Env) {
     const READERS: usize = 4;
@@ -253,16 +251,7 @@ pub(super) async fn double_upgrade_is_a_deadlock(env: &Env) {
                 .unwrap()
         }));
     }
-    let mut victims = 0;
-    for task in tasks {
-        match task.await {
-            // Once the victim has stopped reading.
-            Ok(()) => {}
-            Err(Error::Deadlock { .. }) => victims += 1,
-            Err(error) => panic!("{error:?}"),
-        }
-    }
-    assert_eq!(victims, 1);
+    assert_eq!(victims(tasks).await, 1);
     assert_eq!(env.held().await, []);
 }
 

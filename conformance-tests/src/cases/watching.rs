@@ -4,13 +4,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use advisory_core::{Error, OnLoss, Result, Section, Session};
+use advisory_core::{Error, OnLoss, Section, Session};
 use futures::future::{Either, select};
 
-use crate::{
-    Env,
-    sync::{DEADLINE, Gate, pause},
-};
+use crate::{outcome::lost, Env,
+    sync::{DEADLINE, Gate, pause},};
 
 pub(super) async fn stops_a_section(env: &Env) {
     let lock = env.manager().await.named("imports:run");
@@ -132,13 +130,5 @@ struct OpenOnDrop<'a>(&'a Gate);
 impl Drop for OpenOnDrop<'_> {
     fn drop(&mut self) {
         self.0.open();
-    }
-}
-
-/// What became of the section whose lock was lost.
-fn lost<T: std::fmt::Debug>(result: Result<T>) -> Section {
-    match result {
-        Err(Error::Lost { section, .. }) => section,
-        other => panic!("the lock was lost, and this says: {other:?}"),
     }
 }

@@ -8,10 +8,8 @@ use std::{
 use advisory_core::Error;
 
 use super::role::Role;
-use crate::{
-    postgres::{PostgresEnv, RawClient},
-    sync::{DEADLINE, Rendezvous},
-};
+use crate::{outcome::victims, postgres::{PostgresEnv, RawClient},
+    sync::{DEADLINE, Rendezvous},};
 
 const SHORT: Duration = Duration::from_millis(200);
 
@@ -97,15 +95,7 @@ pub(super) async fn deadlocks_are_found(env: &PostgresEnv) {
             crossing.await.unwrap()
         })
     });
-    let mut victims = 0;
-    for task in tasks {
-        match task.await {
-            Ok(()) => {}
-            Err(Error::Deadlock { .. }) => victims += 1,
-            Err(error) => panic!("{error:?}"),
-        }
-    }
-    assert_eq!(victims, 1);
+    assert_eq!(victims(tasks).await, 1);
     assert_eq!(env.held().await, []);
     role.remove(env).await;
 }
