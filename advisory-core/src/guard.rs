@@ -175,6 +175,24 @@ impl LockGuard {
         let released = self.hold.release().await;
         released.map_err(|error| error.about(&self.label))
     }
+
+    /// Releases many, in one round trip for each session that they are on.
+    ///
+    /// # Errors
+    ///
+    /// As [`release`](Self::release), the first of them. All of the locks are free in any case.
+    ///
+    /// # Cancel safety
+    ///
+    /// All are freed, whether or not the future is polled to its end.
+    ///
+    /// # Examples
+    ///
+    /// See [`Session::try_lock_each`](crate::Session::try_lock_each).
+    pub async fn release_all(guards: impl IntoIterator<Item = Self>) -> Result<()> {
+        let holds = guards.into_iter().map(|guard| guard.hold);
+        Hold::release_all(holds.collect()).await
+    }
 }
 
 impl fmt::Debug for LockGuard {

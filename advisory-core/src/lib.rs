@@ -34,6 +34,7 @@
 //! # }).unwrap();
 //! ```
 
+mod batch;
 mod context;
 mod error;
 mod fencing;
@@ -42,6 +43,7 @@ mod holder;
 mod key;
 mod label;
 mod ledger;
+mod line;
 mod lock;
 mod manager;
 mod mode;
@@ -51,8 +53,11 @@ mod owner;
 mod patience;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+mod queue;
 mod session;
+mod sharing;
 pub mod spi;
+mod sync;
 mod wrap;
 
 pub use error::{Cause, Error, Result, Section, Stage};
@@ -65,6 +70,6 @@ pub use lock::{Lock, OnLoss};
 pub use manager::LockManager;
 pub use mode::LockMode;
 pub use namespace::Namespace;
-pub use options::Options;
+pub use options::{Options, Sessions};
 pub use session::Session;
 pub use spi::{LockBackend, LockSession, SessionId};

@@ -1,18 +1,23 @@
 use std::{
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
     time::Duration,
 };
 
 use event_listener::Event;
+use futures_timer::Delay;
 
 use crate::{
-    Error, Lock, LockBackend, LockKey, Namespace, Options, Result, Session, Stage,
+    Error, Holder, Lock, LockBackend, LockGuard, LockKey, LockMode, Namespace, Options, Result,
+    Session, Sessions, Stage, batch,
     context::{Frame, ManagerId},
     key::KeySpace,
     ledger::Ledger,
-    owner::Owner,
+    line::attend,
+    owner::{Baton, Owner, Place, Queues},
     patience::Patience,
+    sharing::SharedSessions,
+    spi::Claim,
 };
 
 /// Hands out the locks of one backend.
@@ -64,9 +69,13 @@ impl LockManager {
         Self {
             shared: Arc::new(Shared {
                 id: ManagerId::next(),
-                backend: Box::new(backend),
+                backend: match options.sessions {
+                    Sessions::Each => Box::new(backend),
+                    Sessions::Shared => Box::new(SharedSessions::new(backend, options)),
+                },
                 options,
-                ledger: Ledger::default(),
+                ledger: Ledger::new(options.silent_within),
+                queues: Arc::default(),
                 lifecycle: Mutex::default(),
                 vacated: Event::new(),
             }),
@@ -129,9 +138,78 @@ impl LockManager {
     ///
     /// See [`Session`].
     pub async fn session(&self) -> Result<Session> {
-        let owner = Owner::open(self.shared.admit()?, Patience::unlimited()).await?;
-        let frame = Frame::open(self.shared.id, Arc::downgrade(&owner), None);
+        let (frame, owner) = self.shared.open(Patience::unlimited()).await?;
         Ok(Session::new(owner, frame))
+    }
+
+    /// Tries each of the locks, in one round trip: a guard in the place of each that was free, `None`
+    /// in that of each that somebody else holds.
+    ///
+    /// They all live on one connection, of the section around the call if there is one; see
+    /// [`Session::try_lock_each`].
+    ///
+    /// # Errors
+    ///
+    /// As [`session`](Self::session) and [`Session::try_lock_each`]. None of the locks is held then.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Lock::with`].
+    pub async fn try_lock_each(&self, locks: &[Lock]) -> Result<Vec<Option<LockGuard>>> {
+        let (frame, owner) = self.frame(Patience::none()).await?;
+        let guards = batch::try_each(&owner, &frame, locks).await;
+        Owner::leave(owner).await;
+        guards
+    }
+
+    /// Waits for all of the locks: all are held in the end, or none.
+    ///
+    /// They all live on one connection, of the section around the call if there is one; see
+    /// [`Session::lock_all`].
+    ///
+    /// # Errors
+    ///
+    /// As [`session`](Self::session) and [`Session::lock_all`]. None of the locks is held then.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Lock::with`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::{LockGuard, LockManager};
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// let accounts = [locks.named("account:7"), locks.named("account:3")];
+    ///
+    /// // Whoever moves money the other way lists them the other way, and that is fine.
+    /// let both = locks.lock_all(&accounts).await?;
+    /// // …
+    /// LockGuard::release_all(both).await?;
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn lock_all(&self, locks: &[Lock]) -> Result<Vec<LockGuard>> {
+        self.lock_all_with(locks, Patience::unlimited()).await
+    }
+
+    /// As [`lock_all`](Self::lock_all), for a caller whose patience ends after `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock_all`](Self::lock_all), and [`Error::Timeout`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`Lock::with`].
+    pub async fn lock_all_timeout(
+        &self,
+        locks: &[Lock],
+        timeout: Duration,
+    ) -> Result<Vec<LockGuard>> {
+        self.lock_all_with(locks, Patience::timeout(timeout)).await
     }
 
     /// Refuses new work, waits for all that is under way, and closes what the backend owns.
@@ -189,6 +267,23 @@ impl LockManager {
         self.close_with(Patience::timeout(timeout)).await
     }
 
+    async fn lock_all_with(&self, locks: &[Lock], patience: Patience) -> Result<Vec<LockGuard>> {
+        let (frame, owner) = self.frame(patience).await?;
+        let guards = batch::lock_all(&owner, &frame, locks, patience).await;
+        if !guards.as_ref().is_err_and(Error::is_unanswered) {
+            Owner::leave(owner).await;
+        }
+        guards
+    }
+
+    /// The frame around the calling code, or else one of its own on a session of its own.
+    async fn frame(&self, patience: Patience) -> Result<(Arc<Frame>, Arc<Owner>)> {
+        match Frame::current(self.shared.id) {
+            Some(current) => Ok(current),
+            None => self.shared.open(patience).await,
+        }
+    }
+
     async fn close_with(&self, patience: Patience) -> Result<()> {
         if Frame::current(self.shared.id).is_some() {
             return Err(Error::CloseInsideLock);
@@ -215,6 +310,8 @@ pub(crate) struct Shared {
     backend: Box<dyn LockBackend>,
     options: Options,
     pub(crate) ledger: Ledger,
+    /// Those who wait for a lock that somebody of this manager holds or is after.
+    pub(crate) queues: Arc<Queues>,
     lifecycle: Mutex<Lifecycle>,
     /// Notified when the last admission ends.
     vacated: Event,
@@ -241,6 +338,13 @@ impl Shared {
     }
 
     /// Waits until no top-level acquisition is left.
+    /// A session of its own, and a frame for what is taken on it.
+    async fn open(self: &Arc<Self>, patience: Patience) -> Result<(Arc<Frame>, Arc<Owner>)> {
+        let owner = Owner::open(self.admit()?, patience).await?;
+        let frame = Frame::open(self.id, Arc::downgrade(&owner), None);
+        Ok((frame, owner))
+    }
+
     async fn vacated(&self, patience: Patience) -> Result<()> {
         loop {
             let vacated = self.vacated.listen();
@@ -250,6 +354,39 @@ impl Shared {
             let in_time = patience.bound_local(vacated, Stage::Close).await;
             in_time.map_err(|error| error.held_by(self.ledger.holders()))?;
         }
+    }
+
+    /// Waits for one's turn in the queue of a lock, and says who holds it if it does not come in
+    /// time.
+    pub(crate) async fn turn(
+        self: &Arc<Self>,
+        place: &Place,
+        patience: Patience,
+    ) -> Result<Option<Baton>> {
+        if place.is_leading() {
+            return Ok(None);
+        }
+        if self.queues.wants_looks() {
+            attend(look_after(Arc::downgrade(self)));
+        }
+        match patience.bound_turn(place.turn()).await {
+            Ok(baton) => Ok(baton),
+            Err(late) => Err(late.held_by(self.keepers(place).await)),
+        }
+    }
+
+    /// Who keeps the leader of a queue from going on, as far as he can tell in a moment.
+    async fn keepers(&self, place: &Place) -> Vec<Holder> {
+        let key = *place.key();
+        if let Some(leader) = place.witness().and_then(|leader| leader.upgrade()) {
+            let asked = Patience::timeout(Duration::ZERO);
+            let holders = asked.bound_answer(leader.holders(key)).await;
+            Owner::leave(leader).await;
+            if let Ok(holders) = holders {
+                return holders;
+            }
+        }
+        self.ledger.holders_of(key)
     }
 
     fn lifecycle(&self) -> MutexGuard<'_, Lifecycle> {
@@ -296,6 +433,26 @@ impl Drop for Admission {
         lifecycle.admitted -= 1;
         if lifecycle.admitted == 0 {
             self.shared.vacated.notify(usize::MAX);
+        }
+    }
+}
+
+/// So far apart are looks at the queues of a manager.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Sees to it that nobody waits in a queue for one who will never pass the lead on.
+async fn look_after(manager: Weak<Shared>) {
+    loop {
+        Delay::new(LOOK).await;
+        let Some(manager) = manager.upgrade() else {
+            return;
+        };
+        let is_held = |key| {
+            let mode = LockMode::Exclusive;
+            manager.ledger.conflicts(Claim { key, mode }, None)
+        };
+        if !manager.queues.look(is_held) {
+            return;
         }
     }
 }

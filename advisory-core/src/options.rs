@@ -24,6 +24,31 @@ pub struct Options {
     pub(crate) answer_within: Duration,
     pub(crate) closed_within: Duration,
     pub(crate) silent_within: Duration,
+    pub(crate) hand_over_within: Duration,
+    pub(crate) sessions: Sessions,
+}
+
+/// On which connections a manager's locks live.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Sessions {
+    /// Each section and each guard outside of one has a connection of its own, and all that is
+    /// nested in it lives there. The server sees every owner, and finds every deadlock.
+    #[default]
+    Each,
+    /// All live on one connection, which stays open until the manager is closed. What any number of
+    /// tasks ask for at the same moment travels as one statement, so that few connections carry many
+    /// locks.
+    ///
+    /// The price:
+    ///
+    /// - One lost connection loses all the locks on it.
+    /// - A deadlock between nested sections of this manager is found by nobody: their timeouts end
+    ///   it, so give them some.
+    /// - A lock that another process holds is waited for, and then held, on a connection of its own.
+    /// - Who holds a lock shared and wants it exclusively looks for it from time to time, and does
+    ///   not queue up.
+    Shared,
 }
 
 impl Options {
@@ -34,6 +59,8 @@ impl Options {
             answer_within: Duration::from_secs(10),
             closed_within: Duration::from_secs(1),
             silent_within: Duration::from_secs(10),
+            hand_over_within: Duration::from_millis(1),
+            sessions: Sessions::Each,
         }
     }
 
@@ -67,6 +94,47 @@ impl Options {
     #[must_use]
     pub fn silence_seen_within(mut self, bound: Duration) -> Self {
         self.silent_within = bound.clamp(LEAST_BOUND, FOREVER);
+        self
+    }
+
+    /// How long a lock may be handed over within this process before other processes get their turn;
+    /// 1 millisecond by default, and zero means never.
+    ///
+    /// Callers of one manager that wait for the same lock queue up locally, and use one connection
+    /// between them. A holder who releases it hands it to the next of them without a word to the
+    /// server, unless it was that long ago that the server granted it: then the lock is given back to
+    /// the server, which gives it to whoever waits there.
+    ///
+    /// A longer time means more throughput here, and longer waits elsewhere.
+    #[must_use]
+    pub fn hand_over_within(mut self, limit: Duration) -> Self {
+        self.hand_over_within = limit.min(FOREVER);
+        self
+    }
+
+    /// On which connections the locks live; each on one of its own by default.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::{LockManager, Options, Sessions};
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// let options = Options::new().sessions(Sessions::Shared);
+    /// let locks = LockManager::with_options(MemoryBackend::new(), options);
+    ///
+    /// let first = locks.named("tenant:1").lock().await?;
+    /// let second = locks.named("tenant:2").lock().await?;
+    /// // On one connection, which excludes itself from nothing; the manager does.
+    /// assert!(locks.named("tenant:1").try_lock().await?.is_none());
+    /// # first.release().await?;
+    /// # second.release().await?;
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn sessions(mut self, sessions: Sessions) -> Self {
+        self.sessions = sessions;
         self
     }
 }

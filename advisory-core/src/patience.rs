@@ -60,6 +60,15 @@ impl Patience {
         matches!(self.limit, Limit::Try)
     }
 
+    /// Whether there is time for more than one try.
+    pub(crate) fn waits(&self) -> bool {
+        match self.limit {
+            Limit::Try => false,
+            Limit::After(limit) => !limit.is_zero(),
+            Limit::Never => true,
+        }
+    }
+
     /// What is left; `None` is without limit. Zero: time to give up.
     pub(crate) fn remaining(&self) -> Option<Duration> {
         match self.limit {
@@ -101,6 +110,15 @@ impl Patience {
         match self.limit {
             Limit::After(limit) => self.bound(work, limit.max(GRACE), Stage::Connection).await,
             Limit::Try | Limit::Never => work.await,
+        }
+    }
+
+    /// Bounds a wait for one's turn in a local queue.
+    pub(crate) async fn bound_turn<T>(&self, turn: impl Future<Output = T>) -> Result<T> {
+        let turn = async { Ok(turn.await) };
+        match self.limit {
+            Limit::After(limit) => self.bound(turn, limit, Stage::Lock).await,
+            Limit::Try | Limit::Never => turn.await,
         }
     }
 

@@ -1,8 +1,8 @@
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
 use crate::{
-    Error, Lock, LockGuard, Result, Section, context::Frame, owner::Owner, patience::Patience,
-    spi::SessionId,
+    Error, Lock, LockGuard, Result, Section, batch, context::Frame, owner::Owner,
+    patience::Patience, spi::SessionId,
 };
 
 /// An owner of locks that you can hold in your hand: many locks on one connection.
@@ -191,6 +191,82 @@ impl Session {
     pub async fn lock_timeout(&self, lock: &Lock, timeout: Duration) -> Result<LockGuard> {
         let guard = self.acquire(lock, Patience::timeout(timeout)).await?;
         guard.ok_or_else(Error::no_miss)
+    }
+
+    /// Tries each of the locks, in one round trip: a guard in the place of each that was free, `None`
+    /// in that of each that somebody else holds.
+    ///
+    /// A batch sends one statement for each mode and kind of key in it. A lock that is listed twice
+    /// is entered again.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_lock`](Self::try_lock), and [`Error::LockTableFull`] where the server has no memory
+    /// for all of them. None is held then.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`lock`](Self::lock).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::{LockGuard, LockManager};
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// let session = locks.session().await?;
+    /// let shards: Vec<_> = (0..100).map(|shard| locks.named(format!("shard:{shard}"))).collect();
+    ///
+    /// let tried = session.try_lock_each(&shards).await?;
+    /// let mine: Vec<LockGuard> = tried.into_iter().flatten().collect();
+    /// assert_eq!(mine.len(), 100);
+    ///
+    /// LockGuard::release_all(mine).await?;
+    /// session.release().await?;
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn try_lock_each(&self, locks: &[Lock]) -> Result<Vec<Option<LockGuard>>> {
+        batch::try_each(&self.owner, &self.frame, locks).await
+    }
+
+    /// Waits for all of the locks: all are held in the end, or none.
+    ///
+    /// They are taken in the order of their keys, whatever their order in the list, so callers that
+    /// do no more than this never wait for each other. A session that holds other locks already is
+    /// not free of deadlocks; the server finds them. The guards are in the order of the list.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock`](Self::lock), and [`Error::LockTableFull`]. None of the locks is held then.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`lock`](Self::lock).
+    ///
+    /// # Examples
+    ///
+    /// See [`LockManager::lock_all`](crate::LockManager::lock_all).
+    pub async fn lock_all(&self, locks: &[Lock]) -> Result<Vec<LockGuard>> {
+        batch::lock_all(&self.owner, &self.frame, locks, Patience::unlimited()).await
+    }
+
+    /// As [`lock_all`](Self::lock_all), for a caller whose patience ends after `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`lock_all`](Self::lock_all), and [`Error::Timeout`].
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`lock`](Self::lock).
+    pub async fn lock_all_timeout(
+        &self,
+        locks: &[Lock],
+        timeout: Duration,
+    ) -> Result<Vec<LockGuard>> {
+        batch::lock_all(&self.owner, &self.frame, locks, Patience::timeout(timeout)).await
     }
 
     /// Gives up this handle. The connection goes back to its pool as soon as no other handle,

@@ -2,7 +2,7 @@
 
 mod memory;
 
-use advisory_conformance_tests::{runtime, suite};
+use advisory_conformance_tests::{Sharing, runtime, suite};
 use memory::Memory;
 
 mod threads {
@@ -23,4 +23,10 @@ mod smol {
 mod async_std {
     use super::*;
     suite!(Memory::default(), runtime::AsyncStd);
+}
+
+/// All locks of a manager on one session.
+mod sharing {
+    use super::*;
+    suite!(Sharing(Memory::default()), runtime::Threads);
 }

@@ -3,7 +3,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use advisory_core::{LockKey, LockManager, LockMode};
+use advisory_core::{LockKey, LockManager, LockMode, Options};
 
 use crate::{
     Runtime, SeenLock, Space, Task,
@@ -39,7 +39,18 @@ impl Env {
 
     /// A manager with a pool of its own, of this size.
     pub async fn manager_with_pool_of(&self, connections: usize) -> LockManager {
-        LockManager::new(self.space.backend(connections).await)
+        self.manager_with(connections, self.space.options()).await
+    }
+
+    /// The same with options of its own.
+    pub async fn manager_with(&self, connections: usize, options: Options) -> LockManager {
+        LockManager::with_options(self.space.backend(connections).await, options)
+    }
+
+    /// The options that a manager has where a case does not care.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        self.space.options()
     }
 
     /// Runs a future in the background.

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use advisory_core::LockBackend;
+use advisory_core::{LockBackend, Options};
 use async_trait::async_trait;
 
 use crate::Observer;
@@ -22,6 +22,11 @@ pub trait Space: fmt::Debug + Send + Sync + 'static {
     /// `connections` is the most it may have open at a time. A backend that has no such limit
     /// ignores it.
     async fn backend(&self, connections: usize) -> Box<dyn LockBackend>;
+
+    /// How the managers on it are to behave.
+    fn options(&self) -> Options {
+        Options::new()
+    }
 
     /// Looks at the space without the help of the library.
     fn observer(&self) -> &dyn Observer;

@@ -1,13 +1,9 @@
 //! An owner of locks: one session, what is held on it, and by whom.
 
-mod attendant;
-mod bell;
-mod call;
 mod hold;
-mod line;
-mod seat;
+mod many;
+mod succession;
 mod table;
-mod vitals;
 mod watch;
 
 use std::{
@@ -16,18 +12,18 @@ use std::{
 };
 
 use event_listener::Event;
+use futures::future::BoxFuture;
 
+use self::table::{Table, Verdict};
 pub(crate) use self::{
     hold::Hold,
-    vitals::{Vitals, is_ours},
-};
-use self::{
-    line::Line,
-    table::{EntryId, Table, Verdict},
+    succession::{Baton, Place, Queues},
+    table::EntryId,
 };
 use crate::{
     Error, FencingToken, Holder, LockKey, Result, Stage,
     context::Frame,
+    line::{Line, LineOwner, Vitals, is_ours},
     manager::Admission,
     patience::Patience,
     spi::{Claim, Turn, Waited},
@@ -58,9 +54,9 @@ impl Owner {
         Ok(Arc::new_cyclic(|owner| Self {
             line: Line::new(
                 session,
-                Weak::clone(owner),
+                Weak::<Self>::clone(owner),
                 Arc::clone(&vitals),
-                admission.options().answer_within,
+                admission.options(),
             ),
             table: Mutex::default(),
             changed: Event::new(),
@@ -72,7 +68,7 @@ impl Owner {
     /// Gives the session back to its pool if nobody else lives on it.
     pub(crate) async fn leave(owner: Arc<Self>) {
         if let Some(owner) = Arc::into_inner(owner) {
-            owner.line.end().await;
+            owner.line.recycle().await;
         }
     }
 
@@ -137,6 +133,12 @@ impl Owner {
             }
             turn.waited = started.elapsed();
             turn.holding = self.table().holds_anything();
+            if turn.holding {
+                // Somebody may have to be told in time that what it holds is lost.
+                let bound = self.admission.options().silent_within / 2;
+                turn.patience = Some(turn.patience.unwrap_or(bound).min(bound));
+            }
+            turn.answer_within = Some(self.line.answer_within());
             turn.wanted = self.line.is_wanted();
             match self.line.wait(claim, turn).await {
                 Ok(Waited::Granted) => return Ok(true),
@@ -217,6 +219,16 @@ impl Owner {
     }
 }
 
+impl LineOwner for Owner {
+    fn line(&self) -> &Line {
+        &self.line
+    }
+
+    fn leave(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(Self::leave(self))
+    }
+}
+
 impl Drop for Owner {
     fn drop(&mut self) {
         for claim in self.table().held() {
@@ -238,6 +250,8 @@ impl Pending<'_> {
         let ledger = self.owner.admission.ledger();
         ledger.enter(self.claim, &self.owner.vitals);
         self.owner.table().grant(self.entry);
+        self.owner.vitals.grant();
+        self.owner.line.hold(true);
         self.owner.changed.notify(usize::MAX);
         let entry = self.entry;
         std::mem::forget(self);

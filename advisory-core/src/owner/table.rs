@@ -41,7 +41,7 @@ struct Wait {
 
 /// Names an entry of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EntryId {
+pub(crate) struct EntryId {
     key: LockKey,
     id: u64,
 }
@@ -119,6 +119,26 @@ impl Table {
             self.tokens.remove(&Claim { key, mode });
         }
         last
+    }
+
+    /// Makes a granted entry another frame's, whose token is a new one.
+    pub(super) fn take_over(&mut self, entry: EntryId, frame: &Frame) {
+        let entries = self.entries.get_mut(&entry.key).into_iter().flatten();
+        for found in entries.filter(|found| found.id == entry.id) {
+            found.frame = frame.id();
+        }
+        self.tokens.clear();
+    }
+
+    /// Whether there is no other entry than this one.
+    pub(super) fn is_all(&self, entry: EntryId) -> bool {
+        let mut entries = self.entries.iter();
+        match (entries.next(), entries.next()) {
+            (Some((key, entries)), None) => {
+                *key == entry.key && matches!(&entries[..], [only] if only.id == entry.id)
+            }
+            _ => false,
+        }
     }
 
     pub(super) fn token(&self, claim: Claim) -> Option<FencingToken> {

@@ -7,8 +7,8 @@ use std::{
 use futures::future::{Either, select};
 use futures_timer::Delay;
 
-use super::{Owner, Vitals};
-use crate::{Error, Result};
+use super::Owner;
+use crate::{Error, Result, line::Vitals};
 
 impl Owner {
     /// Runs work for as long as the session lives. When it is seen to be lost, the work is dropped
@@ -28,7 +28,8 @@ impl Owner {
     /// Whoever polls this does the watching. It keeps no hold on the session, but for the time of a
     /// probe.
     pub(crate) fn lost(self: &Arc<Self>) -> impl Future<Output = Error> + Send + use<> {
-        watch(Arc::downgrade(self), Arc::clone(&self.vitals))
+        let tenure = self.vitals.tenure();
+        watch(Arc::downgrade(self), Arc::clone(&self.vitals), tenure)
     }
 
     /// Finds out whether the session lives, at the cost of a round trip if nothing has been heard
@@ -48,16 +49,19 @@ impl Owner {
     }
 }
 
-async fn watch(owner: Weak<Owner>, vitals: Arc<Vitals>) -> Error {
+async fn watch(owner: Weak<Owner>, vitals: Arc<Vitals>, tenure: u64) -> Error {
     loop {
-        if vitals.is_lost() {
+        if vitals.is_lost() && vitals.tenure() == tenure {
             return Error::lost(None);
         }
-        let Some(owner) = owner.upgrade() else {
-            // Nobody is left on it, and it was not lost while there was.
+        // When nobody is left on it, or somebody else is, it was not lost while the one was who
+        // asks.
+        let Some(owner) = owner.upgrade().filter(|_| vitals.tenure() == tenure) else {
             return pending().await;
         };
-        if let Err(lost) = owner.look_after().await {
+        if let Err(lost) = owner.look_after().await
+            && vitals.tenure() == tenure
+        {
             return lost;
         }
         let interval = owner.admission.options().closed_within / 2;

@@ -1,10 +1,12 @@
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, mem};
+use std::{fmt, future::Future, mem, pin::pin, time::Duration};
 
 use async_lock::SemaphoreGuardArc;
 use async_trait::async_trait;
+use futures::future::{Either, select};
+use futures_timer::Delay;
 
 use super::{
     Connection, DriverError, Param, Row, Value, holders,
@@ -129,7 +131,17 @@ impl<C: Connection> PostgresSession<C> {
             awaited.map_err(|error| self.failed(error))?
         };
         let slice = slice::length(turn, deadlock_timeout, in_a_cycle);
-        let ended = wait::wait(&mut self.connection, &self.server, claim, slice).await;
+        let ended = {
+            let ended = pin!(wait::wait(&mut self.connection, &self.server, claim, slice));
+            match turn.answer_within {
+                Some(grace) => in_time(ended, slice.saturating_add(grace)).await,
+                None => Some(ended.await),
+            }
+        };
+        let Some(ended) = ended else {
+            self.lost = true;
+            return Err(Error::unanswered(slice));
+        };
         let (slice, pid) = ended.map_err(|error| self.failed(error))?;
         if let Some(pid) = pid {
             self.answered_by(pid)?;
@@ -267,6 +279,14 @@ impl<C: Connection> fmt::Debug for PostgresSession<C> {
             .field("server", &self.server)
             .field("lost", &self.lost)
             .finish_non_exhaustive()
+    }
+}
+
+/// What comes of work that has so much time.
+async fn in_time<T>(work: impl Future<Output = T> + Unpin, limit: Duration) -> Option<T> {
+    match select(work, Delay::new(limit)).await {
+        Either::Left((outcome, _)) => Some(outcome),
+        Either::Right(_) => None,
     }
 }
 

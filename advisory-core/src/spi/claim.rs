@@ -29,4 +29,10 @@ impl Request {
             Self::TryLock(claim) | Self::Unlock(claim) => claim,
         }
     }
+
+    /// Whether the claim is given back.
+    #[must_use]
+    pub fn is_unlock(self) -> bool {
+        matches!(self, Self::Unlock(_))
+    }
 }

@@ -12,6 +12,10 @@ pub struct Turn {
     pub holding: bool,
     /// Whether somebody else wants to use the session, and so wants this turn to be short.
     pub wanted: bool,
+    /// How long the session may be kept waiting for the server's answer after the turn should have
+    /// ended, before it has to give itself up as lost; `None` is for as long as the core lets it,
+    /// which has to assume the [longest](Self::LONGEST) of turns.
+    pub answer_within: Option<Duration>,
     /// How many turns in a row, up to this one, ended behind shared holders only; see
     /// [`Waited::TurnOver`].
     pub behind_readers: u32,

@@ -2,8 +2,11 @@ use std::{sync::Arc, time::Duration};
 
 use advisory_core::{Error, Lock, Result};
 
-use crate::{outcome::victims, Env, Task,
-    sync::{DEADLINE, Gate, Rendezvous},};
+use crate::{
+    Env, Task,
+    outcome::victims,
+    sync::{DEADLINE, Gate, Rendezvous},
+};
 
 pub(super) async fn of_two_has_one_victim(env: &Env) {
     let both_inside = Arc::new(Rendezvous::of(2));

@@ -95,21 +95,19 @@ pub(super) async fn a_wait_leaves_no_waiter(env: &Env) {
     env.until_empty().await;
 }
 
-/// A dropped wait must not stand before those behind it.
+/// A dropped wait must not stand before those behind it, on the server.
 pub(super) async fn a_wait_passes_its_turn_on(env: &Env) {
-    let lock = env.manager().await.named("imports:run");
-    let guard = lock.lock().await.unwrap();
-    let first = env.spawn({
-        let lock = lock.clone();
-        async move { lock.lock().await.map(drop) }
-    });
-    env.until_waiters(lock.key(), 1).await;
+    let lock = async || env.manager().await.named("imports:run");
+    let (held, first, second) = (lock().await, lock().await, lock().await);
+    let guard = held.lock().await.unwrap();
+    let first = env.spawn(async move { first.lock().await.map(drop) });
+    env.until_waiters(held.key(), 1).await;
     let entered = Arc::new(Gate::default());
     let second = env.spawn({
-        let (lock, entered) = (lock.clone(), Arc::clone(&entered));
-        async move { lock.with(async || entered.open()).await }
+        let entered = Arc::clone(&entered);
+        async move { second.with(async || entered.open()).await }
     });
-    env.until_waiters(lock.key(), 2).await;
+    env.until_waiters(held.key(), 2).await;
 
     assert!(first.cancel().await.is_none());
     guard.release().await.unwrap();

@@ -2,8 +2,11 @@ use std::sync::Arc;
 
 use advisory_core::{OnLoss, Section};
 
-use crate::{outcome::lost, Env,
-    sync::{DEADLINE, Gate},};
+use crate::{
+    Env,
+    outcome::lost,
+    sync::{DEADLINE, Gate},
+};
 
 pub(super) async fn is_told_by_release(env: &Env) {
     let lock = env.manager().await.named("db:migrate");

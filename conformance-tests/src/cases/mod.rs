@@ -200,4 +200,32 @@ list! {
         late_names_what_is_held
         is_not_needed_for_guards_to_work
     }
+    queueing {
+        one_of_many_waits_on_the_server
+        a_crowd_gets_by_with_one_connection
+        first_come_is_first_served
+        a_cancelled_waiter_leaves_the_queue
+        one_who_goes_with_the_lock_passes_it_on
+        one_who_does_not_poll_holds_up_nobody_for_long
+        a_silent_holder_is_not_relied_on
+        a_lost_lock_is_not_handed_over
+        a_later_loss_is_not_told_to_earlier_holders
+        each_holder_has_a_token_of_its_own
+        others_get_their_turn
+        can_be_kept_from_handing_over
+        a_timeout_in_the_queue_names_the_holder
+        a_drop_hands_over
+        close_waits_for_the_queue
+    }
+    batches {
+        hold_what_they_say
+        may_be_mixed
+        guards_are_independent
+        of_many_thousands
+        all_means_all
+        of_all_in_any_order_are_no_deadlock
+        join_the_section_around_them
+        tell_a_loss
+        of_many_tasks_keep_apart
+    }
 }

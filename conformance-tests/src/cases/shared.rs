@@ -8,8 +8,11 @@ use std::{
 
 use advisory_core::LockMode;
 
-use crate::{outcome::victims, Env,
-    sync::{DEADLINE, Gate, Rendezvous, pause},};
+use crate::{
+    Env,
+    outcome::victims,
+    sync::{DEADLINE, Gate, Rendezvous, pause},
+};
 
 pub(super) async fn readers_overlap(env: &Env) {
     const READERS: usize = 4;

@@ -7,8 +7,11 @@ use std::{
 use advisory_core::{Error, OnLoss, Section, Session};
 use futures::future::{Either, select};
 
-use crate::{outcome::lost, Env,
-    sync::{DEADLINE, Gate, pause},};
+use crate::{
+    Env,
+    outcome::lost,
+    sync::{DEADLINE, Gate, pause},
+};
 
 pub(super) async fn stops_a_section(env: &Env) {
     let lock = env.manager().await.named("imports:run");

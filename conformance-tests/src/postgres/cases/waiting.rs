@@ -33,10 +33,16 @@ pub(super) async fn lets_index_builds_through_a_crowd(env: &PostgresEnv) {
     let client = env.client().await;
     client.run("CREATE TABLE t (x int)").await;
     let guard = env.manager().await.named("migrate").lock().await.unwrap();
-    let lock = env.manager_with_pool_of(WAITERS).await.named("migrate");
+    let locks = env.manager_with_pool_of(WAITERS).await;
+    let lock = locks.named("migrate");
     let waiting = [(); WAITERS].map(|()| {
-        let lock = lock.clone();
-        env.spawn(async move { lock.with(async || ()).await })
+        let (locks, lock) = (locks.clone(), lock.clone());
+        // Waiters without a session of their own would queue up here, not on the server.
+        env.spawn(async move {
+            let session = locks.session().await?;
+            session.lock(&lock).await?.release().await?;
+            session.release().await
+        })
     });
     env.until_waiters(lock.key(), WAITERS).await;
 

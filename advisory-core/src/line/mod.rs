@@ -1,29 +1,44 @@
+//! The way to a session, for all who share it.
+
+mod attendant;
+mod bell;
+mod call;
+mod seat;
+mod vitals;
+
 use std::{
     collections::VecDeque,
     fmt,
     future::{Future, poll_fn},
     mem,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError, Weak,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, Waker, ready},
     time::Duration,
 };
 
-use futures::future::select;
+use futures::future::{BoxFuture, select};
 use futures_timer::Delay;
 
-use super::{
-    Owner, Vitals, attendant,
+pub(crate) use self::{
+    attendant::attend,
+    vitals::{Vitals, is_ours},
+};
+use self::{
     bell::Bell,
     call::{Answer, Call},
-    seat::{Ended, Seat},
+    seat::{Asked, Ended, Errand, Seat},
 };
 use crate::{
-    Error, FencingToken, Holder, LockKey, Result,
-    spi::{Claim, LockSession, Turn, Waited},
+    Error, FencingToken, Holder, LockKey, Options, Result,
+    spi::{Claim, LockSession, Request, Turn, Waited},
 };
 
-/// The way to a session: one call at a time, in the order of arrival.
+/// The way to a session: one call at a time, in the order of arrival. Batches that wait for the
+/// session at the same moment travel as one.
 ///
 /// A call belongs to the line, not to its caller. Whoever polls drives whatever is under way, his
 /// own call or another's, so nobody waits for somebody who does not poll. If a caller goes away
@@ -31,24 +46,35 @@ use crate::{
 /// granted to nobody is unlocked. If nobody polls, the attendant does. So a cancelled call never
 /// costs the session, nor what else it holds.
 #[derive(Debug)]
-pub(super) struct Line {
+pub(crate) struct Line {
     state: Mutex<State>,
     /// Wakes all who wait for an answer.
     bell: Arc<Bell>,
     vitals: Arc<Vitals>,
     /// Whose line this is, for the attendant.
-    owner: Weak<Owner>,
+    owner: Weak<dyn LineOwner>,
     /// How long the session may take to answer.
     answer_within: Duration,
+    /// How long, while it holds something whose loss has to be seen in time.
+    holder_answers_within: Duration,
+    holds: AtomicBool,
     /// Whether the session learns of its end while it is asked nothing.
     notices_loss: bool,
+}
+
+/// Whoever has a line.
+pub(crate) trait LineOwner: fmt::Debug + Send + Sync + 'static {
+    fn line(&self) -> &Line;
+
+    /// What is to be done when the attendant, who may be the last one to hold it, leaves it.
+    fn leave(self: Arc<Self>) -> BoxFuture<'static, ()>;
 }
 
 #[derive(Debug)]
 struct State {
     seat: Seat,
     /// Calls that have not begun, in the order of their arrival.
-    queue: VecDeque<(TicketId, Call)>,
+    queue: VecDeque<Asked>,
     /// Calls that have ended, and what their callers have not come for yet.
     ended: Vec<Ended>,
     /// Claims that nobody holds any more. They are unlocked before the next call begins.
@@ -59,14 +85,14 @@ struct State {
 }
 
 /// Names a call, and whoever listens to the bell for it.
-pub(super) type TicketId = u64;
+pub(crate) type TicketId = u64;
 
 impl Line {
-    pub(super) fn new(
+    pub(crate) fn new(
         session: Box<dyn LockSession>,
-        owner: Weak<Owner>,
+        owner: Weak<dyn LineOwner>,
         vitals: Arc<Vitals>,
-        answer_within: Duration,
+        options: &Options,
     ) -> Self {
         vitals.hear(session.id());
         Self {
@@ -82,35 +108,51 @@ impl Line {
             bell: Arc::default(),
             vitals,
             owner,
-            answer_within,
+            answer_within: options.answer_within,
+            holder_answers_within: options.answer_within.min(options.silent_within / 2),
+            holds: AtomicBool::new(false),
         }
     }
 
-    pub(super) async fn try_lock(&self, claim: Claim) -> Result<bool> {
-        Ok(self.call(Call::TryLock(claim)).await?.is_yes())
+    pub(crate) async fn try_lock(&self, claim: Claim) -> Result<bool> {
+        let done = self.submit(vec![Request::TryLock(claim)]).await?;
+        Ok(done == [true])
     }
 
-    pub(super) async fn wait(&self, claim: Claim, turn: Turn) -> Result<Waited> {
+    /// See [`LockSession::submit`]. If the future is dropped, the claims are unlocked that it was to
+    /// take, and also those that it was to give back.
+    pub(crate) async fn submit(&self, batch: Vec<Request>) -> Result<Vec<bool>> {
+        match self.call(Call::Submit(batch)).await? {
+            Answer::Done(done) => Ok(done),
+            _ => Err(no_answer()),
+        }
+    }
+
+    pub(crate) async fn wait(&self, claim: Claim, turn: Turn) -> Result<Waited> {
         match self.call(Call::Wait(claim, turn)).await? {
             Answer::Waited(waited) => Ok(waited),
             _ => Err(no_answer()),
         }
     }
 
-    /// Unlocks a claim, also if the future is dropped.
-    pub(super) async fn unlock(&self, claim: Claim) -> Result<()> {
-        let answer = self.call(Call::Unlock(claim)).await;
+    /// Unlocks claims, also if the future is dropped.
+    pub(crate) async fn unlock(&self, claims: impl IntoIterator<Item = Claim>) -> Result<()> {
+        let batch: Vec<_> = claims.into_iter().map(Request::Unlock).collect();
+        if batch.is_empty() {
+            return self.check();
+        }
+        let answer = self.submit(batch).await;
         self.or_lost(answer.map(drop))
     }
 
-    pub(super) async fn holders(&self, key: LockKey) -> Result<Vec<Holder>> {
+    pub(crate) async fn holders(&self, key: LockKey) -> Result<Vec<Holder>> {
         match self.call(Call::Holders(key)).await? {
             Answer::Holders(holders) => Ok(holders),
             _ => Err(no_answer()),
         }
     }
 
-    pub(super) async fn fencing_token(&self) -> Result<FencingToken> {
+    pub(crate) async fn fencing_token(&self) -> Result<FencingToken> {
         match self.call(Call::FencingToken).await? {
             Answer::FencingToken(token) => Ok(token),
             _ => Err(no_answer()),
@@ -119,7 +161,7 @@ impl Line {
 
     /// Asks the session for a sign of life, unless it is in use and will give one anyway. No answer
     /// in time is a loss.
-    pub(super) async fn probe(&self, answer_within: Duration) -> Result<()> {
+    pub(crate) async fn probe(&self, answer_within: Duration) -> Result<()> {
         let idle = matches!(self.state().seat, Seat::Idle(_));
         if !idle {
             // Whoever began a call may have no mind to poll it.
@@ -130,12 +172,26 @@ impl Line {
         self.or_lost(answer.map(drop))
     }
 
-    pub(super) fn notices_loss(&self) -> bool {
+    /// Says whether the session holds anything.
+    pub(crate) fn hold(&self, holds: bool) {
+        self.holds.store(holds, Ordering::Relaxed);
+    }
+
+    /// How long the session may take to answer.
+    pub(crate) fn answer_within(&self) -> Duration {
+        if self.holds.load(Ordering::Relaxed) {
+            self.holder_answers_within
+        } else {
+            self.answer_within
+        }
+    }
+
+    pub(crate) fn notices_loss(&self) -> bool {
         self.notices_loss
     }
 
     /// Fails if the session is known to be gone. Nothing is asked.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if let Seat::Idle(session) = &self.state().seat
             && session.is_lost()
         {
@@ -148,20 +204,39 @@ impl Line {
         }
     }
 
-    /// Leaves an unlock to the line. Needs no runtime.
-    pub(super) fn owe(&self, claim: Claim) {
-        self.state().debts.push(claim);
+    /// Leaves unlocks to the line. Needs no runtime.
+    pub(crate) fn owe(&self, claims: impl IntoIterator<Item = Claim>) {
+        self.state().debts.extend(claims);
         self.nudge();
     }
 
+    /// Whether the session is there, and nobody has anything for it to do.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let state = self.state();
+        let idle = matches!(&state.seat, Seat::Idle(session) if !session.is_lost());
+        idle && state.queue.is_empty() && state.debts.is_empty()
+    }
+
+    /// Whether all that goes on is an unlock that nobody waits for.
+    pub(crate) fn is_only_unlocking(&self) -> bool {
+        let state = self.state();
+        let unlocking = match &state.seat {
+            Seat::Busy { errand, .. } => errand
+                .iter()
+                .all(|asked| asked.ticket.is_none() && asked.call.only_unlocks()),
+            Seat::Idle(_) | Seat::Lost(_) => false,
+        };
+        unlocking && state.queue.is_empty()
+    }
+
     /// Whether somebody waits for the session.
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(crate) fn is_wanted(&self) -> bool {
         let state = self.state();
         !state.queue.is_empty() || !state.debts.is_empty()
     }
 
     /// Ends what is under way, and gives the session back to its pool.
-    pub(super) async fn end(&self) {
+    pub(crate) async fn recycle(&self) {
         poll_fn(|cx| self.poll_left_behind(cx)).await;
         let seat = mem::replace(&mut self.state().seat, Seat::Lost(None));
         if let Seat::Idle(session) = seat {
@@ -171,7 +246,7 @@ impl Line {
     }
 
     /// Works off all that is under way, whoever began it.
-    pub(super) fn poll_left_behind(&self, cx: &mut Context<'_>) -> Poll<()> {
+    pub(crate) fn poll_left_behind(&self, cx: &mut Context<'_>) -> Poll<()> {
         const ATTENDANT: TicketId = TicketId::MAX;
         self.bell.listen(ATTENDANT, cx.waker());
         let mut state = self.state();
@@ -185,7 +260,11 @@ impl Line {
         let mut state = self.state();
         let id = state.next_ticket;
         state.next_ticket += 1;
-        state.queue.push_back((id, call));
+        state.queue.push_back(Asked {
+            call,
+            ticket: Some(id),
+            alone: false,
+        });
         Ticket {
             line: self,
             id,
@@ -199,51 +278,57 @@ impl Line {
         let waker = Waker::from(Arc::clone(&self.bell));
         let mut cx = Context::from_waker(&waker);
         loop {
-            match state.seat.poll(&mut cx) {
-                Poll::Pending => return Poll::Pending,
-                Poll::Ready(Some(ended)) => self.end_call(state, ended),
-                Poll::Ready(None) => {}
-            }
+            let Poll::Ready(ended) = state.seat.poll(&mut cx) else {
+                return Poll::Pending;
+            };
+            self.end(state, ended);
             if let Some(lost) = state.seat.lost() {
                 state.debts.clear();
-                for (ticket, call) in mem::take(&mut state.queue) {
-                    let ticket = Some(ticket);
-                    let answer = Err(lost.clone());
-                    self.end_call(
-                        state,
-                        Ended {
-                            call,
-                            ticket,
-                            answer,
-                        },
-                    );
-                }
+                let unasked = mem::take(&mut state.queue).into_iter();
+                let ended = unasked.map(|Asked { call, ticket, .. }| Ended {
+                    call,
+                    ticket,
+                    answer: Err(lost.clone()),
+                });
+                self.end(state, ended.collect());
                 return Poll::Ready(());
             }
-            let (ticket, call) = if state.debts.is_empty() {
-                match state.queue.pop_front() {
-                    Some((ticket, call)) => (Some(ticket), call),
-                    None => return Poll::Ready(()),
-                }
-            } else {
-                (None, Call::Pay(mem::take(&mut state.debts)))
-            };
-            state.seat.begin(call, ticket, self.answer_within);
+            let errand = state.next_errand();
+            if errand.is_empty() {
+                return Poll::Ready(());
+            }
+            state.seat.begin(errand, self.answer_within());
         }
     }
 
-    /// Takes note of how the session does, and keeps the answer for whoever wants it.
-    fn end_call(&self, state: &mut State, ended: Ended) {
+    /// Takes note of how the session does, and keeps the answers for whoever wants them.
+    fn end(&self, state: &mut State, ended: Vec<Ended>) {
+        if ended.is_empty() {
+            return;
+        }
         match &state.seat {
             Seat::Idle(session) => self.vitals.hear(session.id()),
             Seat::Lost(_) | Seat::Busy { .. } => self.vitals.lose(),
         }
-        match ended.ticket {
-            Some(ticket) => {
-                state.ended.push(ended);
-                self.bell.call(ticket);
+        let together = ended.len() > 1;
+        for mut ended in ended {
+            if together && ended.answer.is_err() && matches!(state.seat, Seat::Idle(_)) {
+                // The session holds nothing of what the batches named. So what was to be given back
+                // is; whose fault it was with the others they find out one by one.
+                if !ended.call.only_unlocks() {
+                    state.queue.extend(ended.again());
+                    continue;
+                }
+                let done = vec![true; ended.call.requests().len()];
+                ended.answer = Ok(Answer::Done(done));
             }
-            None => state.debts.extend(ended.granted()),
+            match ended.ticket {
+                Some(ticket) => {
+                    state.ended.push(ended);
+                    self.bell.call(ticket);
+                }
+                None => state.debts.extend(ended.granted()),
+            }
         }
     }
 
@@ -258,7 +343,7 @@ impl Line {
 
     fn have_attended(&self, state: &mut State) {
         if !mem::replace(&mut state.attended, true) {
-            attendant::attend(Weak::clone(&self.owner));
+            attendant::settle(Weak::clone(&self.owner));
         }
     }
 
@@ -334,30 +419,73 @@ impl State {
         if let Some(ended) = self.take_ended(ticket) {
             self.debts.extend(ended.granted());
         }
-        if let Seat::Busy { ticket: of, .. } = &mut self.seat
-            && *of == Some(ticket)
-        {
-            *of = None;
+        if let Seat::Busy { errand, .. } = &mut self.seat {
+            let of_ticket = errand
+                .iter_mut()
+                .filter(|asked| asked.ticket == Some(ticket));
+            of_ticket.for_each(|asked| asked.ticket = None);
         }
-        if let Some(at) = self.queue.iter().position(|(id, _)| *id == ticket)
-            && let Some((_, Call::Unlock(claim))) = self.queue.remove(at)
+        let mut queue = self.queue.iter();
+        if let Some(at) = queue.position(|asked| asked.ticket == Some(ticket))
+            && let Some(asked) = self.queue.remove(at)
         {
-            self.debts.push(claim);
+            let unlocks = asked.call.requests().iter();
+            let unlocks = unlocks.filter(|request| request.is_unlock());
+            self.debts.extend(unlocks.map(|request| request.claim()));
         }
+    }
+
+    /// What goes to the session next: what is owed, with all batches that wait; or the call whose
+    /// turn it is.
+    fn next_errand(&mut self) -> Errand {
+        let mut errand = Errand::new();
+        if !self.debts.is_empty() {
+            let unlocks = mem::take(&mut self.debts).into_iter();
+            errand.push(Asked {
+                call: Call::Submit(unlocks.map(Request::Unlock).collect()),
+                ticket: None,
+                alone: false,
+            });
+        }
+        while let Some(next) = self.queue.front() {
+            let together = !next.alone && matches!(next.call, Call::Submit(_));
+            if !together && !errand.is_empty() {
+                break;
+            }
+            errand.extend(self.queue.pop_front());
+            if !together {
+                break;
+            }
+        }
+        // What is given back first, others can have sooner.
+        errand.sort_by_key(|asked| !asked.call.only_unlocks());
+        errand
     }
 
     /// Whether there is something to do that no caller waits for.
     fn has_orphans(&self) -> bool {
-        let unwanted = matches!(self.seat, Seat::Busy { ticket: None, .. });
+        let unwanted = match &self.seat {
+            Seat::Busy { errand, .. } => errand.iter().all(|asked| asked.ticket.is_none()),
+            Seat::Idle(_) | Seat::Lost(_) => false,
+        };
         unwanted || !self.debts.is_empty()
     }
 }
 
 impl Ended {
     /// What the session has taken by this call.
-    fn granted(&self) -> Option<Claim> {
-        let granted = self.answer.as_ref().is_ok_and(Answer::is_yes);
-        self.call.takes().filter(|_| granted)
+    fn granted(&self) -> Vec<Claim> {
+        let answer = self.answer.as_ref();
+        answer.map_or_else(|_| Vec::new(), |answer| self.call.granted(answer))
+    }
+
+    /// The same call once more, by itself, if somebody still wants it.
+    fn again(self) -> Option<Asked> {
+        self.ticket.map(|ticket| Asked {
+            call: self.call,
+            ticket: Some(ticket),
+            alone: true,
+        })
     }
 }
 

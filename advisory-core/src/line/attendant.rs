@@ -1,12 +1,13 @@
-//! Finishes what was left behind on sessions that live on.
+//! Finishes what was left behind on sessions that live on, and looks after local queues.
 //!
 //! A guard may be dropped where there is no runtime, and a call may be cancelled half-way. The
 //! statement that is then under way belongs to the session, and the next call would finish it; but
-//! there may be none for long. So one thread of this process, started when it is first needed, sees
-//! to it. It does nothing else: nobody who awaits his calls to the end ever wakes it.
+//! there may be none for long. And those who wait in a local queue must not wait for somebody who
+//! never polls. So one thread of this process, started when it is first needed, sees to it: nobody
+//! who awaits his calls to the end, and has nobody waiting for him, ever wakes it.
 
 use std::{
-    future::poll_fn,
+    future::{Future, poll_fn},
     panic::AssertUnwindSafe,
     sync::{LazyLock, Weak},
     task::Poll,
@@ -18,12 +19,12 @@ use futures::{
     FutureExt, StreamExt,
     channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded},
     executor::block_on,
-    future::{Either, select},
+    future::{BoxFuture, Either, select},
     stream::FuturesUnordered,
 };
 use futures_timer::Delay;
 
-use super::Owner;
+use super::LineOwner;
 
 /// Most sessions that are left in the middle of a call go with their last user at once, and want no
 /// attendant.
@@ -34,28 +35,33 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Where to send those to be attended; `None` if there is no thread to be had. Then what was left
 /// behind waits for the next call.
-static ATTENDANT: LazyLock<Option<UnboundedSender<Weak<Owner>>>> = LazyLock::new(|| {
-    let (sender, owners) = unbounded();
+static ATTENDANT: LazyLock<Option<UnboundedSender<BoxFuture<'static, ()>>>> = LazyLock::new(|| {
+    let (sender, works) = unbounded();
     let thread = thread::Builder::new().name("advisory".to_owned());
-    thread.spawn(|| block_on(run(owners))).ok()?;
+    thread.spawn(|| block_on(run(works))).ok()?;
     Some(sender)
 });
 
-/// Has the owner's session looked after until nothing is left to do.
-pub(super) fn attend(owner: Weak<Owner>) {
+/// Has work done that nobody else polls.
+pub(crate) fn attend(work: impl Future<Output = ()> + Send + 'static) {
     if let Some(attendant) = &*ATTENDANT {
         // The thread ends with the process.
-        _ = attendant.unbounded_send(owner);
+        _ = attendant.unbounded_send(Box::pin(work));
     }
 }
 
-async fn run(mut owners: UnboundedReceiver<Weak<Owner>>) {
+/// Has the owner's session looked after until nothing is left to do.
+pub(super) fn settle(owner: Weak<dyn LineOwner>) {
+    attend(settled(owner));
+}
+
+async fn run(mut works: UnboundedReceiver<BoxFuture<'static, ()>>) {
     let mut attended = FuturesUnordered::new();
     loop {
         futures::select_biased! {
-            owner = owners.next() => match owner {
+            work = works.next() => match work {
                 // A backend that panics must not take the others' attendant with it.
-                Some(owner) => attended.push(AssertUnwindSafe(settle(owner)).catch_unwind()),
+                Some(work) => attended.push(AssertUnwindSafe(work).catch_unwind()),
                 None => return,
             },
             _ = attended.select_next_some() => {}
@@ -64,15 +70,15 @@ async fn run(mut owners: UnboundedReceiver<Weak<Owner>>) {
 }
 
 /// Keeps the owner only while it polls: whoever leaves it last must find itself the last.
-async fn settle(owner: Weak<Owner>) {
+async fn settled(owner: Weak<dyn LineOwner>) {
     Delay::new(MOMENT).await;
     loop {
         let settled = poll_fn(|cx| match owner.upgrade() {
-            Some(owner) => owner.line.poll_left_behind(cx).map(|()| Some(owner)),
+            Some(owner) => owner.line().poll_left_behind(cx).map(|()| Some(owner)),
             None => Poll::Ready(None),
         });
         match select(settled, Delay::new(LOOK)).await {
-            Either::Left((Some(owner), _)) => return Owner::leave(owner).await,
+            Either::Left((Some(owner), _)) => return owner.leave().await,
             Either::Left((None, _)) => return,
             Either::Right(_) => {}
         }

@@ -9,9 +9,6 @@ use std::{
 
 use crate::spi::SessionId;
 
-/// How old a sign of life may be for others to rely on it instead of asking the server.
-const TRUSTED_FOR: Duration = Duration::from_secs(10);
-
 /// What is known of a session without asking it, for those who only look.
 #[derive(Debug)]
 pub(crate) struct Vitals {
@@ -19,21 +16,27 @@ pub(crate) struct Vitals {
     opened: Instant,
     /// When the session last answered, in milliseconds after it was opened.
     heard: AtomicU64,
+    /// When the server last granted it a lock, in microseconds after it was opened.
+    granted: AtomicU64,
+    /// How often the session has passed from one owner of its locks to another.
+    tenure: AtomicU64,
     lost: AtomicBool,
 }
 
 impl Vitals {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             id: OnceLock::new(),
             opened: Instant::now(),
             heard: AtomicU64::new(0),
+            granted: AtomicU64::new(0),
+            tenure: AtomicU64::new(0),
             lost: AtomicBool::new(false),
         }
     }
 
     /// The session has answered.
-    pub(super) fn hear(&self, id: Option<SessionId>) {
+    pub(crate) fn hear(&self, id: Option<SessionId>) {
         self.heard.store(self.age(), Ordering::Relaxed);
         if let (None, Some(id)) = (self.id.get(), id)
             && self.id.set(id).is_ok()
@@ -42,7 +45,7 @@ impl Vitals {
         }
     }
 
-    pub(super) fn lose(&self) {
+    pub(crate) fn lose(&self) {
         self.lost.store(true, Ordering::Release);
     }
 
@@ -55,8 +58,30 @@ impl Vitals {
     }
 
     /// Whether the session was seen alive so recently that what it holds counts as held.
-    pub(crate) fn is_trusted(&self) -> bool {
-        !self.is_lost() && self.silent_for() < TRUSTED_FOR
+    pub(crate) fn is_trusted(&self, within: Duration) -> bool {
+        !self.is_lost() && self.silent_for() < within
+    }
+
+    /// The server has granted a lock.
+    pub(crate) fn grant(&self) {
+        let age = self.opened.elapsed().as_micros();
+        let age = u64::try_from(age).unwrap_or(u64::MAX);
+        self.granted.store(age, Ordering::Relaxed);
+    }
+
+    /// How long ago the server last granted a lock.
+    pub(crate) fn granted_for(&self) -> Duration {
+        let granted = Duration::from_micros(self.granted.load(Ordering::Relaxed));
+        self.opened.elapsed().saturating_sub(granted)
+    }
+
+    /// The session goes to another owner, whose losses are no business of the ones before.
+    pub(crate) fn change_hands(&self) {
+        self.tenure.fetch_add(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn tenure(&self) -> u64 {
+        self.tenure.load(Ordering::Acquire)
     }
 
     /// How long ago the session last answered.

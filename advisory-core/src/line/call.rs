@@ -1,0 +1,114 @@
+use std::{pin::pin, time::Duration};
+
+use futures::future::{Either, select};
+use futures_timer::Delay;
+
+use crate::{
+    Error, FencingToken, Holder, LockKey, Result,
+    spi::{Claim, LockSession, Request, Turn, Waited},
+};
+
+/// What a session can be asked.
+#[derive(Clone, Debug)]
+pub(super) enum Call {
+    Submit(Vec<Request>),
+    Wait(Claim, Turn),
+    Holders(LockKey),
+    FencingToken,
+    /// Has to be answered within this time.
+    Probe(Duration),
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Answer {
+    Done(Vec<bool>),
+    Waited(Waited),
+    Holders(Vec<Holder>),
+    FencingToken(FencingToken),
+    Alive,
+}
+
+/// How a call ended. Without the session, if that has not answered in time.
+pub(super) type Answered = (Option<Box<dyn LockSession>>, Result<Answer>);
+
+impl Call {
+    /// How long the session may take for this.
+    fn limit(&self, answer_within: Duration) -> Duration {
+        match self {
+            Self::Probe(limit) => *limit,
+            Self::Wait(_, turn) => {
+                let lasts = turn.patience.unwrap_or(Turn::LONGEST);
+                answer_within.saturating_add(lasts.min(Turn::LONGEST))
+            }
+            _ => answer_within,
+        }
+    }
+
+    /// The requests of a batch.
+    pub(super) fn requests(&self) -> &[Request] {
+        match self {
+            Self::Submit(requests) => requests,
+            _ => &[],
+        }
+    }
+
+    /// Whether this is a batch that gives claims back and takes none.
+    pub(super) fn only_unlocks(&self) -> bool {
+        let requests = self.requests();
+        !requests.is_empty() && requests.iter().all(|request| request.is_unlock())
+    }
+
+    /// What the session has taken, if this was its answer.
+    pub(super) fn granted(&self, answer: &Answer) -> Vec<Claim> {
+        match (self, answer) {
+            (Self::Submit(requests), Answer::Done(done)) => {
+                let done = requests.iter().zip(done);
+                let taken = done.filter(|(request, done)| **done && !request.is_unlock());
+                taken.map(|(request, _)| request.claim()).collect()
+            }
+            (Self::Wait(claim, _), Answer::Waited(Waited::Granted)) => vec![*claim],
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether the answer says that a claim was not there to be given back.
+    pub(super) fn misses_a_claim(&self, answer: &Answer) -> bool {
+        match answer {
+            Answer::Done(done) => {
+                let mut done = self.requests().iter().zip(done);
+                done.any(|(request, done)| request.is_unlock() && !*done)
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Makes a call, and gives the session up if it does not answer in time.
+pub(super) async fn perform(
+    mut session: Box<dyn LockSession>,
+    call: Call,
+    answer_within: Duration,
+) -> Answered {
+    let limit = call.limit(answer_within);
+    let answer = {
+        let asked = pin!(ask(&mut *session, call));
+        match select(asked, Delay::new(limit)).await {
+            Either::Left((answer, _)) => Some(answer),
+            Either::Right(_) => None,
+        }
+    };
+    match answer {
+        Some(answer) => (Some(session), answer),
+        None => (None, Err(Error::unanswered(limit))),
+    }
+}
+
+async fn ask(session: &mut dyn LockSession, call: Call) -> Result<Answer> {
+    match call {
+        Call::Submit(batch) => session.submit(&batch).await.map(Answer::Done),
+        Call::Wait(claim, turn) => session.wait(claim, turn).await.map(Answer::Waited),
+        Call::Holders(key) => session.holders(key).await.map(Answer::Holders),
+        Call::FencingToken => session.fencing_token().await.map(Answer::FencingToken),
+        Call::Probe(_) => session.probe().await.map(|()| Answer::Alive),
+    }
+}

@@ -1,0 +1,365 @@
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures::future::select;
+use futures_timer::Delay;
+
+use super::{
+    Forest,
+    gate::{BranchId, Entrance},
+    trunk::Trunk,
+};
+use crate::{
+    Error, FencingToken, Holder, LockKey, LockSession, Result,
+    line::Vitals,
+    spi::{Claim, Request, SessionId, Turn, Waited},
+};
+
+/// How long a branch waits for another one before it looks again, where nobody tells it.
+const TURN: Duration = Duration::from_millis(400);
+
+/// One owner of locks on a session that others use as well.
+///
+/// What another process holds it waits for, and then holds, on a session of its own: a statement
+/// that waits would keep all branches waiting.
+#[derive(Debug)]
+pub(super) struct Branch {
+    forest: Arc<Forest>,
+    name: BranchId,
+    trunk: Arc<Trunk>,
+    id: Option<SessionId>,
+    /// What it holds or is after: each has passed the gate.
+    claims: Vec<Passed>,
+    /// The keys that it could not have on the trunk.
+    aside: HashMap<LockKey, Aside>,
+    lost: bool,
+}
+
+#[derive(Debug)]
+struct Passed {
+    claim: Claim,
+    is_held: bool,
+}
+
+/// A session for one key.
+#[derive(Debug)]
+struct Aside {
+    session: Box<dyn LockSession>,
+    /// By which others of this process know it for one of ours.
+    vitals: Vitals,
+}
+
+impl Branch {
+    pub(super) fn new(forest: Arc<Forest>, trunk: Arc<Trunk>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self {
+            forest,
+            name: NEXT.fetch_add(1, Ordering::Relaxed),
+            trunk,
+            id: None,
+            claims: Vec::new(),
+            aside: HashMap::new(),
+            lost: false,
+        }
+    }
+
+    fn enter(&mut self, claim: Claim) -> Entrance {
+        let join_within = self.forest.options.hand_over_within;
+        let entrance = self.forest.gate.enter(claim, self.name, join_within);
+        if entrance != Entrance::Shut {
+            self.claims.push(Passed {
+                claim,
+                is_held: false,
+            });
+        }
+        entrance
+    }
+
+    /// What has come of asking for a claim, or of giving it back.
+    fn conclude(&mut self, claim: Claim, is_held: bool) {
+        let Some(at) = self.claims.iter().position(|passed| passed.claim == claim) else {
+            return;
+        };
+        if is_held {
+            self.claims[at].is_held = true;
+        } else {
+            self.claims.swap_remove(at);
+            self.forest.gate.leave(claim, self.name);
+        }
+    }
+
+    fn holds_on_trunk(&self) -> bool {
+        let mut held = self.claims.iter().filter(|passed| passed.is_held);
+        held.any(|passed| !self.aside.contains_key(&passed.claim.key))
+    }
+
+    fn holds(&self, key: LockKey) -> bool {
+        let mut held = self.claims.iter().filter(|passed| passed.is_held);
+        held.any(|passed| passed.claim.key == key)
+    }
+
+    async fn run(&mut self, batch: &[Request]) -> Result<Vec<bool>> {
+        let mut answers = vec![false; batch.len()];
+        let mut asked = Vec::new();
+        for (at, request) in batch.iter().enumerate() {
+            let claim = request.claim();
+            let entrance = match request {
+                Request::TryLock(_) => self.enter(claim),
+                Request::Unlock(_) => Entrance::Open,
+            };
+            match entrance {
+                Entrance::Shut => {}
+                Entrance::Open if !self.aside.contains_key(&claim.key) => asked.push(at),
+                Entrance::Open | Entrance::Aside => {
+                    answers[at] = self.ask_aside(*request).await?;
+                }
+            }
+        }
+        if !asked.is_empty() {
+            let requests: Vec<_> = asked.iter().map(|at| batch[*at]).collect();
+            let done = self.ask_trunk(requests).await?;
+            for (at, done) in asked.into_iter().zip(done) {
+                answers[at] = done;
+                let is_held = done && !batch[at].is_unlock();
+                self.conclude(batch[at].claim(), is_held);
+            }
+        }
+        Ok(answers)
+    }
+
+    async fn ask_trunk(&mut self, batch: Vec<Request>) -> Result<Vec<bool>> {
+        let may_move = !self.holds_on_trunk();
+        if may_move {
+            self.trunk = self.forest.trunk().await?;
+        }
+        let mut done = self.trunk.submit(batch.clone()).await;
+        // To one who held nothing on it, it is no loss.
+        if may_move
+            && self.trunk.is_lost()
+            && done.as_ref().is_err_and(|error| !error.is_unanswered())
+        {
+            self.trunk = self.forest.trunk().await?;
+            done = self.trunk.submit(batch).await;
+        }
+        self.id = self.id.or(self.trunk.id());
+        done
+    }
+
+    /// Asks on the session that the key has to itself.
+    async fn ask_aside(&mut self, request: Request) -> Result<bool> {
+        let claim = request.claim();
+        let aside = self.aside(claim.key).await?;
+        let done = aside.session.submit(&[request]).await?;
+        let done = done == [true];
+        self.heard_aside(claim.key);
+        self.conclude(claim, done && !request.is_unlock());
+        self.clear_aside(claim.key).await;
+        Ok(done)
+    }
+
+    /// The session that a key has to itself.
+    async fn aside(&mut self, key: LockKey) -> Result<&mut Aside> {
+        if !self.aside.contains_key(&key) {
+            let session = self.forest.backend.open().await?;
+            let vitals = Vitals::new();
+            self.aside.insert(key, Aside { session, vitals });
+        }
+        let aside = self.aside.get_mut(&key);
+        aside.ok_or_else(|| Error::backend("a session has gone astray"))
+    }
+
+    fn heard_aside(&mut self, key: LockKey) {
+        if let Some(aside) = self.aside.get(&key) {
+            let id = aside.session.id();
+            aside.vitals.hear(id);
+            self.id = self.id.or(id);
+        }
+    }
+
+    /// Gives a key's session back, once nothing is held or wanted there.
+    async fn clear_aside(&mut self, key: LockKey) {
+        let in_use = self.claims.iter().any(|passed| passed.claim.key == key);
+        if !in_use && let Some(aside) = self.aside.remove(&key) {
+            aside.session.recycle().await;
+        }
+    }
+
+    /// Ends the wait for all but this claim.
+    async fn wait_for_nothing_but(&mut self, claim: Option<Claim>) {
+        let waiting = self.claims.iter().filter(|passed| !passed.is_held);
+        let given_up: Vec<_> = waiting
+            .map(|passed| passed.claim)
+            .filter(|waiting| Some(*waiting) != claim)
+            .collect();
+        for claim in given_up {
+            self.conclude(claim, false);
+            self.clear_aside(claim.key).await;
+        }
+    }
+
+    async fn wait_for_turn(&mut self, claim: Claim, turn: Turn) -> Result<Waited> {
+        const NOT_YET: Waited = Waited::TurnOver {
+            behind_readers: false,
+        };
+        let is_waiting = self.claims.iter().any(|passed| passed.claim == claim);
+        if !is_waiting {
+            let left = self.forest.gate.listen();
+            let pause = Delay::new(turn.patience.map_or(TURN, |patience| patience.min(TURN)));
+            match self.enter(claim) {
+                Entrance::Shut => {
+                    select(left, pause).await;
+                    return Ok(NOT_YET);
+                }
+                Entrance::Open if !self.aside.contains_key(&claim.key) => {
+                    if self.ask_trunk(vec![Request::TryLock(claim)]).await? == [true] {
+                        self.conclude(claim, true);
+                        return Ok(Waited::Granted);
+                    }
+                    if self.holds(claim.key) {
+                        // What stands in the way of an upgrade elsewhere would stand in the way of
+                        // a session of its own, too, and this branch with it.
+                        self.conclude(claim, false);
+                        pause.await;
+                        return Ok(NOT_YET);
+                    }
+                }
+                Entrance::Open | Entrance::Aside => {}
+            }
+        }
+        let turn = Turn {
+            holding: self.aside.contains_key(&claim.key) && self.holds(claim.key),
+            wanted: false,
+            ..turn
+        };
+        let waited = self
+            .aside(claim.key)
+            .await?
+            .session
+            .wait(claim, turn)
+            .await?;
+        self.heard_aside(claim.key);
+        if waited == Waited::Granted {
+            self.conclude(claim, true);
+        }
+        Ok(waited)
+    }
+
+    /// After a failure: what was named is held no more, or the branch is lost.
+    fn forsake(&mut self, named: impl Iterator<Item = Claim>) {
+        for claim in named {
+            let Some(passed) = self.claims.iter().find(|passed| passed.claim == claim) else {
+                continue;
+            };
+            let was_held = passed.is_held;
+            self.conclude(claim, false);
+            if let Some(aside) = self.aside.remove(&claim.key) {
+                // With its session goes all that it held.
+                self.lost |= self.holds(claim.key);
+                drop(aside);
+            } else if was_held {
+                self.trunk.owe([claim]);
+            }
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.is_lost() {
+            Err(Error::backend("the session has ended"))
+        } else {
+            Ok(())
+        }
+    }
+}
+
+#[async_trait]
+impl LockSession for Branch {
+    fn id(&self) -> Option<SessionId> {
+        self.id
+    }
+
+    fn is_lost(&self) -> bool {
+        let mut aside = self.aside.iter();
+        self.lost
+            || aside.any(|(key, aside)| self.holds(*key) && aside.session.is_lost())
+            || self.holds_on_trunk() && self.trunk.is_lost()
+    }
+
+    fn notices_loss(&self) -> bool {
+        self.trunk.notices_loss()
+    }
+
+    async fn submit(&mut self, batch: &[Request]) -> Result<Vec<bool>> {
+        self.check()?;
+        self.wait_for_nothing_but(None).await;
+        let answers = self.run(batch).await;
+        if answers.is_err() {
+            self.forsake(batch.iter().map(|request| request.claim()));
+        }
+        answers
+    }
+
+    async fn wait(&mut self, claim: Claim, turn: Turn) -> Result<Waited> {
+        self.check()?;
+        self.wait_for_nothing_but(Some(claim)).await;
+        let waited = self.wait_for_turn(claim, turn).await;
+        if waited.is_err() {
+            self.forsake([claim].into_iter());
+        }
+        waited
+    }
+
+    async fn holders(&mut self, key: LockKey) -> Result<Vec<Holder>> {
+        self.check()?;
+        self.trunk.holders(key).await
+    }
+
+    /// Written where a lock is held, so that nobody gets one whose lock has gone. If there are
+    /// several such sessions, all of them were there when the first one wrote it.
+    async fn fencing_token(&mut self) -> Result<FencingToken> {
+        self.check()?;
+        let mut token = None;
+        if self.holds_on_trunk() || self.aside.is_empty() {
+            token = Some(self.trunk.fencing_token().await?);
+        }
+        let sessions = self.aside.values_mut().map(|aside| &mut aside.session);
+        for session in sessions {
+            if token.is_none() {
+                token = Some(session.fencing_token().await?);
+            } else if let Err(error) = session.probe().await {
+                self.lost = true;
+                return Err(error);
+            }
+        }
+        token.ok_or_else(|| Error::backend("there is no session to ask"))
+    }
+
+    async fn probe(&mut self) -> Result<()> {
+        self.check()?;
+        self.trunk.probe().await?;
+        for aside in self.aside.values_mut() {
+            aside.session.probe().await?;
+        }
+        Ok(())
+    }
+
+    async fn recycle(mut self: Box<Self>) {
+        self.wait_for_nothing_but(None).await;
+        for (_, aside) in self.aside.drain() {
+            aside.session.recycle().await;
+        }
+    }
+}
+
+impl Drop for Branch {
+    fn drop(&mut self) {
+        let named: Vec<_> = self.claims.iter().map(|passed| passed.claim).collect();
+        self.forsake(named.into_iter());
+    }
+}

@@ -1,0 +1,80 @@
+use std::sync::{Arc, Weak};
+
+use futures::future::BoxFuture;
+
+use crate::{
+    FencingToken, Holder, LockKey, LockSession, Options, Result, SessionId,
+    line::{Line, LineOwner, Vitals},
+    spi::{Claim, Request},
+};
+
+/// The session that the branches share.
+#[derive(Debug)]
+pub(super) struct Trunk {
+    line: Line,
+    vitals: Arc<Vitals>,
+}
+
+impl Trunk {
+    pub(super) fn new(session: Box<dyn LockSession>, options: &Options) -> Arc<Self> {
+        let vitals = Arc::new(Vitals::new());
+        Arc::new_cyclic(|trunk| Self {
+            line: Line::new(
+                session,
+                Weak::<Self>::clone(trunk),
+                Arc::clone(&vitals),
+                options,
+            ),
+            vitals,
+        })
+    }
+
+    pub(super) fn id(&self) -> Option<SessionId> {
+        self.vitals.id()
+    }
+
+    pub(super) fn is_lost(&self) -> bool {
+        self.line.check().is_err()
+    }
+
+    pub(super) fn notices_loss(&self) -> bool {
+        self.line.notices_loss()
+    }
+
+    /// Travels with whatever else is asked for at this moment.
+    pub(super) async fn submit(&self, batch: Vec<Request>) -> Result<Vec<bool>> {
+        self.line.submit(batch).await
+    }
+
+    /// Gives claims back that nobody holds any more.
+    pub(super) fn owe(&self, claims: impl IntoIterator<Item = Claim>) {
+        self.line.owe(claims);
+    }
+
+    pub(super) async fn holders(&self, key: LockKey) -> Result<Vec<Holder>> {
+        self.line.holders(key).await
+    }
+
+    pub(super) async fn fencing_token(&self) -> Result<FencingToken> {
+        self.line.fencing_token().await
+    }
+
+    pub(super) async fn probe(&self) -> Result<()> {
+        self.line.probe(self.line.answer_within()).await
+    }
+
+    pub(super) async fn recycle(&self) {
+        self.line.recycle().await;
+    }
+}
+
+impl LineOwner for Trunk {
+    fn line(&self) -> &Line {
+        &self.line
+    }
+
+    /// The forest keeps it.
+    fn leave(self: Arc<Self>) -> BoxFuture<'static, ()> {
+        Box::pin(async {})
+    }
+}
