@@ -18,7 +18,7 @@ async fn locks(server: &Server) -> LockManager {
 
 /// The statements that the server has run for the library so far.
 fn statements(server: &Server) -> Vec<String> {
-    let of_ours = |line: &&str| line.contains("] advisory: LOG:  execute ");
+    let of_ours = |line: &&str| line.contains(" advisory: LOG:  execute ");
     let log = server.log();
     log.lines().filter(of_ours).map(str::to_owned).collect()
 }

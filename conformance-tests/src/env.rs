@@ -1,5 +1,7 @@
 use std::{
+    panic::resume_unwind,
     sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -28,8 +30,16 @@ impl Env {
         Self { runtime, space }
     }
 
+    /// Ends a case that has gone well.
     pub(crate) async fn remove(self) {
+        self.end(Ok(())).await;
+    }
+
+    /// Cleans up after a case, and fails if the case has, or if something is to be said against it.
+    pub(crate) async fn end(self, outcome: thread::Result<()>) {
         self.space.remove().await;
+        outcome.unwrap_or_else(|panic| resume_unwind(panic));
+        self.space.audit();
     }
 
     /// A manager with a pool of its own, so as good as another process.

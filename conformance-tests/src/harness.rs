@@ -33,4 +33,9 @@ pub trait Space: fmt::Debug + Send + Sync + 'static {
 
     /// Removes the space at the end of the case, which may have failed.
     async fn remove(&self);
+
+    /// Looks, after a case that has gone well, at what the space itself has noted down of it, and
+    /// fails if that should not have happened: a server's log tells what no observer sees. A space
+    /// that keeps no record has nothing to look at.
+    fn audit(&self) {}
 }

@@ -1,8 +1,4 @@
-use std::{
-    panic::{AssertUnwindSafe, resume_unwind},
-    sync::Arc,
-    time::Duration,
-};
+use std::{panic::AssertUnwindSafe, sync::Arc, thread, time::Duration};
 
 use futures::{
     FutureExt,
@@ -49,24 +45,23 @@ fn run_of(list: &'static [Case<Env>], harness: impl Harness, runtime: impl Runti
         &*Arc::clone(&runtime),
         case,
         async || Env::new(runtime, harness.space().await),
-        Env::remove,
+        Env::end,
     );
 }
 
-/// Sets a case up, runs it, and cleans up, also when it fails.
+/// Sets a case up, runs it, and ends it, also when it has failed.
 pub(crate) fn run<E>(
     runtime: &dyn Runtime,
     case: &Case<E>,
     set_up: impl AsyncFnOnce() -> E,
-    clean_up: impl AsyncFnOnce(E),
+    end: impl AsyncFnOnce(E, thread::Result<()>),
 ) {
     runtime.block_on(Box::pin(async move {
         let env = set_up().await;
         let outcome = AssertUnwindSafe(in_time((case.run)(&env)))
             .catch_unwind()
             .await;
-        clean_up(env).await;
-        outcome.unwrap_or_else(|panic| resume_unwind(panic));
+        end(env, outcome).await;
     }));
 }
 

@@ -4,18 +4,23 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use super::RawClient;
+use super::{RawClient, log::DatabaseLog};
 
 /// A database that a test has to itself. Advisory locks are kept per database, so it is also a
 /// lock space of its own.
 ///
 /// It goes away by [`remove`](Self::remove), or with the server; on a server that `DATABASE_URL`
 /// names it stays behind if the test process is killed.
+///
+/// The server's log must have nothing to say about what the library does in it: no warning, and no
+/// error but those that a test [expects](Self::expect_in_log). The log of a server that was not
+/// started here cannot be looked into.
 #[derive(Debug)]
 pub struct Database {
     name: String,
     url: String,
     server_url: String,
+    log: Option<DatabaseLog>,
 }
 
 impl Database {
@@ -35,7 +40,14 @@ impl Database {
             url: with_database(server_url, &name),
             server_url: server_url.to_owned(),
             name,
+            log: None,
         }
+    }
+
+    /// The same, with the log of its server.
+    pub(super) fn with_log(mut self, log: DatabaseLog) -> Self {
+        self.log = Some(log);
+        self
     }
 
     /// Its name.
@@ -63,8 +75,45 @@ impl Database {
             .await;
     }
 
+    /// Announces a complaint that the test provokes, by a part of its text. Sessions that are ended
+    /// by force and connections that are closed need no announcement.
+    pub fn expect_in_log(&self, text: &'static str) {
+        if let Some(log) = &self.log {
+            log.expect(text);
+        }
+    }
+
+    /// What the server has logged about the sessions in it, those of raw clients excepted.
+    pub(super) fn log(&self) -> Vec<String> {
+        self.log
+            .as_ref()
+            .map(DatabaseLog::lines)
+            .unwrap_or_default()
+    }
+
+    /// Looks into the server's log.
+    ///
+    /// # Panics
+    ///
+    /// If the server has complained about what the library did in it.
+    pub fn assert_log_is_clean(&self) {
+        if let Some(log) = &self.log {
+            log.assert_no_complaint();
+        }
+    }
+
     /// Drops it, and every session in it.
+    ///
+    /// # Panics
+    ///
+    /// As [`assert_log_is_clean`](Self::assert_log_is_clean).
     pub async fn remove(&self) {
+        self.discard().await;
+        self.assert_log_is_clean();
+    }
+
+    /// Drops it, whatever has happened in it.
+    pub(super) async fn discard(&self) {
         let server = RawClient::connect(&self.server_url).await;
         server
             .run(&format!("DROP DATABASE {} WITH (FORCE)", self.name))

@@ -95,6 +95,10 @@ impl Space for PostgresSpace {
     }
 
     async fn remove(&self) {
-        self.database.remove().await;
+        self.database.discard().await;
+    }
+
+    fn audit(&self) {
+        self.database.assert_log_is_clean();
     }
 }

@@ -33,6 +33,11 @@ impl PostgresEnv {
         &self.database
     }
 
+    /// Announces what the case makes the server complain about, by a part of the text.
+    pub fn expect_in_log(&self, text: &'static str) {
+        self.database.expect_in_log(text);
+    }
+
     /// A client of the database that the library has nothing to do with.
     pub async fn client(&self) -> RawClient {
         self.database.client().await
@@ -101,6 +106,6 @@ pub fn run_postgres_case(harness: Postgres, runtime: impl Runtime, name: &str) {
         &*Arc::clone(&runtime),
         case,
         async || PostgresEnv::new(runtime, harness).await,
-        async |case| case.env.remove().await,
+        async |case, outcome| case.env.end(outcome).await,
     );
 }

@@ -16,6 +16,7 @@ mod database;
 mod driver;
 mod env;
 mod host;
+mod log;
 mod observer;
 mod process;
 mod proxied;

@@ -88,6 +88,7 @@ pub async fn a_vanished_host_loses_its_lock(harness: &Postgres, client: &str) {
         "without a bound it is not noticed"
     );
     guard.release().await.unwrap();
+    database.assert_log_is_clean();
 }
 
 /// A waiting process is killed: the server is rid of it when its slice ends.

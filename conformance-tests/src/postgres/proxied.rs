@@ -90,6 +90,6 @@ pub fn run_proxied_case(harness: Postgres, runtime: impl Runtime, name: &str) {
         &*Arc::clone(&runtime),
         case,
         async || ProxiedEnv::new(runtime, harness).await,
-        async |case| case.env.remove().await,
+        async |case, outcome| case.env.end(outcome).await,
     );
 }

@@ -3,14 +3,18 @@ use std::{
     sync::OnceLock,
 };
 
-use super::{Database, RawClient, supervisor::Supervisor};
+use super::{
+    Database, RawClient,
+    log::{DatabaseLog, LINE_PREFIX},
+    supervisor::Supervisor,
+};
 
 /// Settings that make the server quick, quiet and big enough; a test's own come after them.
 const SETTINGS: &[(&str, &str)] = &[
     ("listen_addresses", "127.0.0.1"),
     ("fsync", "off"),
     ("max_connections", "300"),
-    ("log_line_prefix", "%m [%p] %q%a: "),
+    ("log_line_prefix", LINE_PREFIX),
 ];
 
 /// How many ports are tried. Somebody else may take one between our look and the server's.
@@ -102,7 +106,14 @@ impl Server {
 
     /// A new, empty database.
     pub async fn database(&self) -> Database {
-        Database::create(&self.url()).await
+        let database = Database::create(&self.url()).await;
+        match &self.kind {
+            Kind::Own { supervisor, .. } => {
+                let name = database.name().to_owned();
+                database.with_log(DatabaseLog::new(supervisor.log_file(), name))
+            }
+            Kind::Named(_) => database,
+        }
     }
 
     /// Changes a setting for new sessions, and for running ones if it can be.

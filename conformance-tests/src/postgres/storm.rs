@@ -12,15 +12,6 @@ use crate::{
     storm::{Strike, rage},
 };
 
-/// What the server says of its own accord when sessions are killed and connections are cut, and
-/// what the other statements of a storm provoke. Everything else would be the library's doing.
-const PROVOKED: &[&str] = &[
-    "FATAL:  terminating connection due to administrator command",
-    "FATAL:  connection to client lost",
-    // The killer has come too late.
-    "WARNING:  PID ",
-];
-
 /// [`storm`](crate::storm::storm) on a server of its own, through a proxy that cuts connections;
 /// and the server's log has nothing to say about the library.
 ///
@@ -46,20 +37,8 @@ pub fn storm(harness: Postgres, runtime: impl Runtime) {
         let env = Env::new(runtime, Box::new(space));
         rage(&env, &strike).await;
         assert_eq!(proxy.cancel_requests(), 0);
-        assert_log_is_clean(&server.log());
+        database.assert_log_is_clean();
     }));
-}
-
-fn assert_log_is_clean(log: &str) {
-    let complaints: Vec<_> = log
-        .lines()
-        .filter(|line| {
-            let level = ["WARNING:", "ERROR:", "FATAL:", "PANIC:"];
-            level.iter().any(|level| line.contains(level))
-                && !PROVOKED.iter().any(|provoked| line.contains(provoked))
-        })
-        .collect();
-    assert!(complaints.is_empty(), "{complaints:#?}");
 }
 
 #[derive(Debug)]

@@ -9,6 +9,9 @@ use std::{
 
 use super::binaries;
 
+/// The name that the script gives to the server's log.
+const SERVER_LOG: &str = "server.log";
+
 /// The process that owns a server, so that the server ends when the test process does.
 ///
 /// A shell script: it has to outlive a test process that is killed, and may hold none of its
@@ -56,7 +59,12 @@ impl Supervisor {
 
     /// What the server has logged.
     pub(super) fn server_log(&self) -> String {
-        self.read("server.log")
+        self.read(SERVER_LOG)
+    }
+
+    /// Where it logs.
+    pub(super) fn log_file(&self) -> PathBuf {
+        self.folder.join(SERVER_LOG)
     }
 
     /// What `initdb` and `pg_ctl` have said.

@@ -18,7 +18,6 @@ impl Inspected {
     async fn start() -> Self {
         let server = Server::start(&[
             ("log_statement", "all"),
-            ("log_line_prefix", "%d: "),
             ("max_locks_per_transaction", "256"),
         ]);
         let extension = "FROM pg_available_extensions WHERE name = 'pg_stat_statements'";
@@ -41,12 +40,12 @@ impl Inspected {
         self.server.database().await
     }
 
-    /// How many statements of ours it has run in the database so far.
-    pub(super) fn statements(&self, database: &Database) -> usize {
-        let ours = format!("{}: LOG:  ", database.name());
-        let log = self.server.log();
-        log.lines()
-            .filter(|line| line.starts_with(&ours) && is_ours(line))
+    /// How many statements of ours such a server has run in the database so far.
+    pub(super) fn statements(database: &Database) -> usize {
+        let lines = database.log();
+        lines
+            .iter()
+            .filter(|line| line.starts_with("LOG:") && is_ours(line))
             .count()
     }
 

@@ -76,6 +76,7 @@ pub(super) async fn dropped_guard_is_not_pooled(env: &PostgresEnv) {
 
 /// Somebody else gave the lock up on the guard's own session; nobody can say for how long.
 pub(super) async fn tampered_connection_is_not_pooled(env: &PostgresEnv) {
+    env.expect_in_log("WARNING:  you don't own a lock of type ExclusiveLock");
     let (locks, tap) = env.tapped_manager(2).await;
     for key in [LockKey::BigInt(42), LockKey::Pair(4, 2)] {
         let guard = locks.keyed(key).lock().await.unwrap();

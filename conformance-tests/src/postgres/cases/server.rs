@@ -159,6 +159,7 @@ pub(super) async fn standby_is_refused(env: &PostgresEnv) {
         let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
         assert_eq!(client.value(held).await, "0");
     }
+    database.assert_log_is_clean();
 }
 
 /// Who a wait that timed out says holds the lock.

@@ -16,7 +16,7 @@ pub(super) async fn uncontended_section_is_two(env: &PostgresEnv) {
     let options = PostgresOptions::new();
     let (locks, _) = env.tapped_manager_of(&database, 1, options).await;
     locks.named("warm").with(async || ()).await.unwrap();
-    let before = server.statements(&database);
+    let before = Inspected::statements(&database);
     assert!(before >= 2, "they are counted");
 
     for tenant in 0..SECTIONS {
@@ -25,7 +25,7 @@ pub(super) async fn uncontended_section_is_two(env: &PostgresEnv) {
     }
     // A pool that forgets what was set on a connection has it set each time.
     let each = if env.pools_reset_settings() { 3 } else { 2 };
-    assert_eq!(server.statements(&database) - before, each * SECTIONS);
+    assert_eq!(Inspected::statements(&database) - before, each * SECTIONS);
     database.remove().await;
 }
 
@@ -36,13 +36,13 @@ pub(super) async fn reentry_is_none(env: &PostgresEnv) {
     let lock = locks.named("tenant:7");
     let counted = lock
         .with(async || {
-            let before = server.statements(&database);
+            let before = Inspected::statements(&database);
             for _ in 0..3 {
                 lock.with(async || ()).await.unwrap();
                 assert_eq!(lock.try_with(async || ()).await.unwrap(), Some(()));
                 lock.lock().await.unwrap().release().await.unwrap();
             }
-            server.statements(&database) - before
+            Inspected::statements(&database) - before
         })
         .await;
     assert_eq!(counted.unwrap(), 0);
@@ -55,12 +55,12 @@ pub(super) async fn local_miss_is_none(env: &PostgresEnv) {
     let database = server.database().await;
     let lock = env.manager_at(database.url()).await.named("tenant:7");
     let guard = lock.lock().await.unwrap();
-    let before = server.statements(&database);
+    let before = Inspected::statements(&database);
     for _ in 0..3 {
         assert!(lock.try_lock().await.unwrap().is_none());
         assert!(lock.clone().shared().try_lock().await.unwrap().is_none());
     }
-    assert_eq!(server.statements(&database), before);
+    assert_eq!(Inspected::statements(&database), before);
     guard.release().await.unwrap();
     database.remove().await;
 }

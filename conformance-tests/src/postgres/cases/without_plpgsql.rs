@@ -19,6 +19,8 @@ async fn role(env: &PostgresEnv) -> Role {
     let revoke = "REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC";
     env.client().await.run(revoke).await;
     let client = RawClient::connect(role.url()).await;
+    // Nothing on the server can catch what ends a slice of a plain statement.
+    env.expect_in_log("ERROR:  canceling statement due to lock timeout");
     let may = "SELECT has_language_privilege('plpgsql', 'USAGE')";
     assert_eq!(client.value(may).await, "f");
     role
@@ -81,6 +83,7 @@ pub(super) async fn waits_end_by_timeout(env: &PostgresEnv) {
 
 pub(super) async fn deadlocks_are_found(env: &PostgresEnv) {
     env.database().set("deadlock_timeout = '100ms'").await;
+    env.expect_in_log("ERROR:  deadlock detected");
     let role = role(env).await;
     let both_inside = Arc::new(Rendezvous::of(2));
     let locks = env.manager_at(role.url()).await;
