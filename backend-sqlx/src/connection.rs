@@ -1,7 +1,9 @@
-use std::fmt;
+use std::{fmt, future::Future, pin::pin, time::Duration};
 
 use advisory_core::postgres::{Connection, DriverError, Param, Row, Value};
 use async_trait::async_trait;
+use futures::future::select;
+use futures_timer::Delay;
 use sqlx::{
     AssertSqlSafe, Decode, Execute, Executor, Postgres, Row as _, TypeInfo, ValueRef,
     error::BoxDynError,
@@ -11,6 +13,10 @@ use sqlx::{
 use tokio::runtime::{EnterGuard, Handle};
 
 use crate::error;
+
+/// How long a connection may take to go back to its pool. sqlx waits for as long as the network
+/// does, and nobody else gets the connection's place meanwhile.
+const BACK_WITHIN: Duration = Duration::from_secs(5);
 
 /// A connection checked out of a [`SqlxPool`](crate::SqlxPool).
 ///
@@ -55,6 +61,16 @@ impl SqlxConnection {
         if let Some(pooled) = self.pooled.take() {
             let _context = self.enter_runtime();
             drop(pooled.detach());
+        }
+    }
+
+    /// Sends the connection back to the pool, which tests it first. What is not back in time is
+    /// dropped: that closes the socket and makes room.
+    fn give_back(&self, mut pooled: PoolConnection<Postgres>) -> impl Future<Output = ()> + use<> {
+        let _context = self.enter_runtime();
+        let back = pooled.return_to_pool();
+        async {
+            select(pin!(back), Delay::new(BACK_WITHIN)).await;
         }
     }
 
@@ -103,12 +119,16 @@ impl Connection for SqlxConnection {
         false
     }
 
-    /// The return takes a round trip of sqlx's own (it tests the connection), in a task that it
-    /// spawns: the caller does not wait for it, and cannot cancel it half-way.
+    /// The return takes a round trip of sqlx's own. On tokio a task sees to it, so that the caller
+    /// neither waits for it nor can cancel it half-way.
     async fn recycle(mut self) {
-        if let Some(pooled) = self.pooled.take() {
-            let _context = self.enter_runtime();
-            drop(pooled);
+        let Some(pooled) = self.pooled.take() else {
+            return;
+        };
+        let back = self.give_back(pooled);
+        match Handle::try_current().ok().or_else(|| self.runtime.clone()) {
+            Some(runtime) => drop(runtime.spawn(back)),
+            None => back.await,
         }
     }
 }

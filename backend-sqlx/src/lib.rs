@@ -16,9 +16,11 @@
 //!
 //! The core's own statements, one to take it and one to give it back, once a connection has
 //! prepared them. sqlx adds no statement, but it tests a connection by an empty message at each
-//! checkout and at each return: two round trips, the second in a task of its own that nobody waits
-//! for. A pool with `test_before_acquire(false)` spares the first; then a connection that broke in
-//! the pool is noticed by the statement that takes the lock.
+//! checkout and at each return: two round trips, the second, on tokio, in a task of its own that
+//! nobody waits for. A pool with `test_before_acquire(false)` spares the first; then a connection
+//! that broke in the pool is noticed by the statement that takes the lock. A return that the server
+//! does not answer within five seconds is given up: the connection is closed, and its place in the
+//! pool is free.
 //!
 //! sqlx does not listen on a connection while it is asked nothing, so in a section that takes longer
 //! than half a second the core probes it, every half second, by an empty statement.

@@ -29,6 +29,18 @@ impl Driver for Sqlx {
         Box::new(SqlxBackend::from_pool(pool).with_options(options))
     }
 
+    async fn owned(
+        &self,
+        url: &str,
+        connections: usize,
+        options: PostgresOptions,
+    ) -> Box<dyn LockBackend> {
+        let url = url.parse().expect("a URL of the fixture");
+        let backend = SqlxBackend::connect_pool(url, pool_of(connections)).await;
+        let backend = backend.expect("the server is there");
+        Box::new(backend.with_options(options))
+    }
+
     async fn tapped(
         &self,
         url: &str,

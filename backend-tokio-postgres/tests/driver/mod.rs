@@ -9,7 +9,9 @@ use advisory_core::{
     postgres::{PostgresBackend, PostgresOptions},
 };
 use async_trait::async_trait;
-use deadpool_postgres::{Manager, ManagerConfig, Pool, PoolBuilder, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    Manager, ManagerConfig, Pool, PoolBuilder, PoolConfig, RecyclingMethod, Runtime,
+};
 use tokio_postgres::NoTls;
 
 pub(crate) fn recycled_by(recycling: RecyclingMethod) -> Postgres {
@@ -44,6 +46,19 @@ impl Driver for Deadpool {
         let pool = self.pool(url, connections).build();
         let pool = pool.expect("no timeout needs a runtime");
         Box::new(TokioPostgresBackend::from_pool(pool).with_options(options))
+    }
+
+    async fn owned(
+        &self,
+        url: &str,
+        connections: usize,
+        options: PostgresOptions,
+    ) -> Box<dyn LockBackend> {
+        let config = url.parse().expect("a URL of the fixture");
+        let pool = PoolConfig::new(connections);
+        let backend = TokioPostgresBackend::connect_pool(config, NoTls, pool).await;
+        let backend = backend.expect("the server is there");
+        Box::new(backend.with_options(options))
     }
 
     async fn tapped(

@@ -18,6 +18,14 @@ pub trait Driver: fmt::Debug + Send + Sync + 'static {
         options: PostgresOptions,
     ) -> Box<dyn LockBackend>;
 
+    /// The same on a pool of the backend's own, which it opens by its `connect_pool`.
+    async fn owned(
+        &self,
+        url: &str,
+        connections: usize,
+        options: PostgresOptions,
+    ) -> Box<dyn LockBackend>;
+
     /// The same on a pool that is tapped, `PostgresBackend::new(tap.on(pool))`, and that lets
     /// nobody wait for a connection longer than a few seconds.
     async fn tapped(

@@ -62,6 +62,16 @@ impl ProxiedEnv {
         LockManager::with_options(backend, options)
     }
 
+    /// The same with a pool of the backend's own, which is closed with it.
+    pub async fn owned(&self, connections: usize, answer_within: Duration) -> LockManager {
+        let driver = self.harness.driver();
+        let backend = driver
+            .owned(self.proxy.url(), connections, all_of(connections))
+            .await;
+        let options = Options::new().answer_within(answer_within);
+        LockManager::with_options(backend, options)
+    }
+
     /// Whether the session still holds the key, and nobody else.
     pub async fn is_held_by(&self, key: LockKey, session: i64) -> bool {
         let holders = self.holders(key).await;

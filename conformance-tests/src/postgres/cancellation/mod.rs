@@ -53,6 +53,8 @@ list! {
         ends_a_lock_without_timeout
         ends_a_release_in_time
         ends_a_close_in_time
+        ends_a_close_of_a_pool_in_time
+        ends_an_impatient_close_in_time
         while_a_connection_goes_back
     }
     outside {
@@ -69,6 +71,7 @@ list! {
         one_guard_of_a_session_is_dropped_later
         a_release_comes_too_late
         tasks_are_dropped
+        a_manager_is_dropped_later
         a_manager_is_dropped_meanwhile
     }
 }
@@ -148,6 +151,15 @@ async fn assert_pool_is_whole(env: &ProxiedEnv, locks: &LockManager, connections
     let started = Instant::now();
     while env.proxy().clients() > connections {
         assert!(started.elapsed() <= BOUND, "the pool has grown");
+        pause(Duration::from_millis(5)).await;
+    }
+}
+
+/// Returns when no client has a connection open any more, which must not take longer than this.
+async fn until_disconnected(limit: Duration, env: &ProxiedEnv) {
+    let started = Instant::now();
+    while env.proxy().clients() > 0 {
+        assert!(started.elapsed() <= limit, "a connection is kept");
         pause(Duration::from_millis(5)).await;
     }
 }

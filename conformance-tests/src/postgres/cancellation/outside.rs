@@ -2,7 +2,7 @@ use std::{sync::Arc, thread};
 
 use futures::future::{Either, pending, select};
 
-use super::{UNLOCK, WAIT, assert_nothing_is_left, until_held};
+use super::{UNLOCK, WAIT, assert_nothing_is_left, until_disconnected, until_held};
 use crate::{
     postgres::{Point, ProxiedEnv, proxied::BOUND},
     sync::{DEADLINE, Gate},
@@ -118,16 +118,25 @@ pub(super) async fn a_wait_on_an_idle_session_is_dropped(env: &ProxiedEnv) {
     assert_nothing_is_left(env, &locks, 1).await;
 }
 
-/// Its guards stay valid, and the last of them ends its pool.
+/// Its guards stay valid, and the last of them ends its pool, if nobody else has a handle of it.
 pub(super) async fn a_manager_is_dropped(env: &ProxiedEnv) {
-    let locks = env.proxied(1).await;
-    let guard = locks.named(NAME).lock().await.unwrap();
-    let key = guard.key();
-    outside(move || drop(locks));
-    let session = env.holder(key).await;
-    outside(move || drop(guard));
-    env.until_free_within(BOUND, key).await;
-    env.until_ended(session).await;
+    for owned in [false, true] {
+        let locks = if owned {
+            env.owned(2, DEADLINE).await
+        } else {
+            env.proxied_with(2, DEADLINE).await
+        };
+        // One connection has a lock on it, and one is in the pool.
+        let guard = locks.named(NAME).lock().await.unwrap();
+        locks.named("other").with(async || ()).await.unwrap();
+        let key = guard.key();
+        outside(move || drop(locks));
+        let session = env.holder(key).await;
+        outside(move || drop(guard));
+        env.until_free_within(BOUND, key).await;
+        env.until_ended(session).await;
+        until_disconnected(BOUND, env).await;
+    }
 }
 
 /// Polls a future here until it is where it should be, and drops it on a thread without a runtime.

@@ -8,12 +8,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use advisory_core::LockManager;
+use advisory_core::{LockGuard, LockManager};
 use futures::{executor::block_on, future::pending};
 use tokio::runtime::{Builder, Runtime};
 
-use super::{assert_nothing_is_left, until_held};
-use crate::postgres::{ProxiedEnv, proxied::BOUND};
+use super::{assert_nothing_is_left, until_disconnected, until_held};
+use crate::{
+    postgres::{ProxiedEnv, proxied::BOUND},
+    sync::DEADLINE,
+};
 
 const NAME: &str = "imports:run";
 
@@ -97,7 +100,9 @@ pub(super) async fn tasks_are_dropped(env: &ProxiedEnv) {
             section.await
         });
         until_held(env, dying.locks.named("nested").key()).await;
-        dying.runtime.spawn(async move { waiter.lock().await.map(drop) });
+        dying
+            .runtime
+            .spawn(async move { waiter.lock().await.map(drop) });
         env.until_waiters(key, 1).await;
         let locks = dying.end(end);
         env.until_waiters(key, 0).await;
@@ -107,23 +112,36 @@ pub(super) async fn tasks_are_dropped(env: &ProxiedEnv) {
     assert_all_is_well(env).await;
 }
 
+pub(super) async fn a_manager_is_dropped_later(env: &ProxiedEnv) {
+    for end in ENDS {
+        for owned in [false, true] {
+            let dying = Dying::start_with(env, owned);
+            let guard = dying.run_one_and_lock_another();
+            let locks = dying.end(end);
+            outside(move || drop(locks));
+            outside(move || drop(guard));
+            until_disconnected(BOUND, env).await;
+        }
+    }
+    assert_all_is_well(env).await;
+}
+
 pub(super) async fn a_manager_is_dropped_meanwhile(env: &ProxiedEnv) {
     for _ in 0..ROUNDS {
         for end in ENDS {
-            let dying = Dying::start(env);
-            let guard = dying.run(dying.locks.named(NAME).lock()).unwrap();
-            // One connection is in the pool, and one has a lock on it.
-            let other = dying.locks.named("other");
-            dying.run(other.with(async || ())).unwrap();
-            let locks = dying.locks.clone();
-            let ending = thread::spawn(move || drop(dying.end(end)));
-            let dropping = thread::spawn(move || {
-                drop(other);
-                drop(locks);
-                drop(guard);
-            });
-            dropping.join().expect("no drop panics");
-            ending.join().expect("no end panics");
+            for owned in [false, true] {
+                let dying = Dying::start_with(env, owned);
+                let guard = dying.run_one_and_lock_another();
+                let locks = dying.locks.clone();
+                let ending = thread::spawn(move || drop(dying.end(end)));
+                let dropping = thread::spawn(move || {
+                    drop(locks);
+                    drop(guard);
+                });
+                dropping.join().expect("no drop panics");
+                ending.join().expect("no end panics");
+                until_disconnected(BOUND, env).await;
+            }
         }
     }
     assert_all_is_well(env).await;
@@ -146,6 +164,11 @@ const ENDS: [End; 2] = [End::Dropped, End::InTheBackground];
 
 impl Dying {
     fn start(env: &ProxiedEnv) -> Self {
+        Self::start_with(env, false)
+    }
+
+    /// The pool is the backend's own, or handed in.
+    fn start_with(env: &ProxiedEnv, owned: bool) -> Self {
         LazyLock::force(&COUNTED);
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -153,8 +176,22 @@ impl Dying {
             .enable_all()
             .build()
             .expect("tokio starts");
-        let locks = run(&runtime, env.proxied(2));
+        let locks = run(&runtime, async {
+            if owned {
+                env.owned(2, DEADLINE).await
+            } else {
+                env.proxied(2).await
+            }
+        });
         Self { runtime, locks }
+    }
+
+    /// Leaves one connection with a lock on it, and one in the pool.
+    fn run_one_and_lock_another(&self) -> LockGuard {
+        let guard = self.run(self.locks.named(NAME).lock()).unwrap();
+        let other = self.locks.named("other");
+        self.run(other.with(async || ())).unwrap();
+        guard
     }
 
     fn run<T: Send>(&self, future: impl Future<Output = T> + Send) -> T {

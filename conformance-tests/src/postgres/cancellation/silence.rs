@@ -1,11 +1,13 @@
 use std::time::{Duration, Instant};
 
-use advisory_core::{Error, LockManager, Result, Stage};
+use advisory_core::{Error, LockGuard, LockManager, Result, Stage};
 
-use super::{TRY_LOCK, UNLOCK, WAIT, assert_nothing_is_left, assert_pool_is_whole};
+use super::{
+    TRY_LOCK, UNLOCK, WAIT, assert_nothing_is_left, assert_pool_is_whole, until_disconnected,
+};
 use crate::{
     postgres::{Point, ProxiedEnv, proxied::BOUND},
-    sync::{DEADLINE, pause},
+    sync::DEADLINE,
 };
 
 const NAME: &str = "imports:run";
@@ -24,12 +26,19 @@ const ANSWER_WITHIN: Duration = Duration::from_millis(300);
 
 const TIMEOUT: Duration = Duration::from_millis(200);
 
+/// How soon a connection that is on its way back to its pool is given up, if nothing else bounds it,
+/// and what a busy machine adds.
+const BACK_WITHIN: Duration = Duration::from_secs(5 + 2);
+
+/// The type of the server's message that it is ready for the next statement.
+const READY: u8 = b'Z';
+
 pub(super) async fn ends_a_checkout_in_time(env: &ProxiedEnv) {
     let locks = env.proxied_with(1, NEVER).await;
     env.proxy().silence();
     let late = within(TIMEOUT.max(GRACE), locks.named(NAME).lock_timeout(TIMEOUT)).await;
     assert_eq!(stage(late.map(drop)), Stage::Connection);
-    assert_discarded(env).await;
+    until_disconnected(BOUND, env).await;
     env.proxy().speak();
     assert_nothing_is_left(env, &locks, 1).await;
 }
@@ -44,12 +53,15 @@ pub(super) async fn ends_a_try_in_time(env: &ProxiedEnv) {
         stop.swallow();
         let late = within(TIMEOUT + GRACE, attempt).await;
         assert!(matches!(stage(late), Stage::Server | Stage::Connection));
-        assert_discarded(env).await;
+        until_disconnected(BOUND, env).await;
         assert_nothing_is_left(env, &locks, 1).await;
     }
 }
 
 pub(super) async fn ends_a_wait_in_time(env: &ProxiedEnv) {
+    // Long enough for a busy machine to come to the wait.
+    const TIMEOUT: Duration = Duration::from_secs(2);
+
     let rival = env.manager().await.named(NAME).lock().await.unwrap();
     for point in [Point::execute(WAIT), Point::execute(WAIT).unanswered()] {
         let locks = env.proxied_with(1, NEVER).await;
@@ -60,7 +72,7 @@ pub(super) async fn ends_a_wait_in_time(env: &ProxiedEnv) {
         stop.reached().await;
         stop.swallow();
         assert_eq!(stage(within(TIMEOUT + GRACE, attempt).await), Stage::Server);
-        assert_discarded(env).await;
+        until_disconnected(BOUND, env).await;
         env.until_waiters(rival.key(), 0).await;
         assert_pool_is_whole(env, &locks, 1).await;
     }
@@ -87,7 +99,7 @@ pub(super) async fn ends_a_nested_wait_in_time(env: &ProxiedEnv) {
         })
         .await;
     assert!(matches!(section, Err(Error::Lost { .. })), "{section:?}");
-    assert_discarded(env).await;
+    until_disconnected(BOUND, env).await;
     assert_nothing_is_left(env, &locks, 1).await;
 }
 
@@ -106,7 +118,7 @@ pub(super) async fn ends_a_lock_without_timeout(env: &ProxiedEnv) {
         // A wait of no limit may last for as long as the longest turn.
         if rival.is_none() {
             assert_eq!(stage(within(ANSWER_WITHIN, attempt).await), Stage::Server);
-            assert_discarded(env).await;
+            until_disconnected(BOUND, env).await;
         } else {
             assert!(attempt.cancel().await.is_none());
         }
@@ -128,7 +140,7 @@ pub(super) async fn ends_a_release_in_time(env: &ProxiedEnv) {
         stop.swallow();
         let released = within(ANSWER_WITHIN, release).await;
         assert!(matches!(released, Err(Error::Lost { .. })), "{released:?}");
-        assert_discarded(env).await;
+        until_disconnected(BOUND, env).await;
         env.until_ended(session).await;
         assert_nothing_is_left(env, &locks, 1).await;
     }
@@ -150,23 +162,70 @@ pub(super) async fn ends_a_close_in_time(env: &ProxiedEnv) {
     env.until_empty().await;
 }
 
-/// sqlx asks a connection that goes back whether it is well, and waits for the answer for as long
-/// as the network does. Nobody's lock depends on it, and then the place in the pool is free again.
+/// The same with a pool of the backend's own, which is closed with all that is in it.
+pub(super) async fn ends_a_close_of_a_pool_in_time(env: &ProxiedEnv) {
+    for going_back in [false, true] {
+        let locks = env.owned(2, ANSWER_WITHIN).await;
+        let idle = locks.named("other").lock().await.unwrap();
+        let guard = locks.named(NAME).lock().await.unwrap();
+        if going_back {
+            release_into_silence(env, idle).await;
+        } else {
+            idle.release().await.unwrap();
+        }
+        env.proxy().silence();
+        let release = env.spawn(guard.release());
+        let closed = within(2 * ANSWER_WITHIN + GRACE, locks.close()).await;
+        // A driver may insist on asking what goes back whether it is well. Nobody else uses it.
+        assert!(closed.is_ok() || stage(closed) == Stage::Server);
+        release.await.unwrap_err();
+        let refused = locks.named(NAME).try_lock().await;
+        assert!(matches!(refused, Err(Error::Closed)), "{refused:?}");
+        drop(locks);
+        until_disconnected(BACK_WITHIN, env).await;
+        env.until_empty().await;
+        env.proxy().speak();
+    }
+}
+
+/// It does not wait for the server to answer others.
+pub(super) async fn ends_an_impatient_close_in_time(env: &ProxiedEnv) {
+    let locks = env.owned(2, NEVER).await;
+    let idle = locks.named("other").lock().await.unwrap();
+    let guard = locks.named(NAME).lock().await.unwrap();
+    idle.release().await.unwrap();
+    env.proxy().silence();
+    let release = env.spawn(guard.release());
+    let late = within(TIMEOUT, locks.close_timeout(TIMEOUT)).await;
+    assert_eq!(stage(late), Stage::Close);
+    assert!(release.cancel().await.is_none());
+    drop(locks);
+    until_disconnected(BACK_WITHIN, env).await;
+    env.until_empty().await;
+}
+
+/// sqlx asks a connection that goes back whether it is well, and would wait for the answer for as
+/// long as the network does. Nobody's lock depends on it, but its place in the pool does.
 pub(super) async fn while_a_connection_goes_back(env: &ProxiedEnv) {
     let locks = env.proxied_with(1, ANSWER_WITHIN).await;
     let guard = locks.named(NAME).lock().await.unwrap();
     let key = guard.key();
-    let stop = env.proxy().stop(Point::execute(UNLOCK).unanswered());
-    let release = env.spawn(guard.release());
-    stop.reached().await;
+    release_into_silence(env, guard).await;
     env.until_free_within(BOUND, key).await;
-    stop.go_on();
-    release.await.unwrap();
-    env.proxy().silence();
-    pause(ANSWER_WITHIN).await;
-    env.proxy().speak();
-    env.proxy().cut();
-    assert_usable_in_the_end(&locks).await;
+    within(BACK_WITHIN, assert_usable_in_the_end(&locks)).await;
+    assert_nothing_is_left(env, &locks, 1).await;
+}
+
+/// The answer to the release is the last thing that its connection ever hears.
+async fn release_into_silence(env: &ProxiedEnv, guard: LockGuard) {
+    let unlock = env.proxy().stop(Point::execute(UNLOCK));
+    let release = env.spawn(guard.release());
+    unlock.reached().await;
+    let answered = env.proxy().stop(Point::answer(READY).unanswered());
+    unlock.go_on();
+    answered.reached().await;
+    answered.swallow();
+    within(ANSWER_WITHIN, release).await.unwrap();
 }
 
 async fn assert_usable_in_the_end(locks: &LockManager) {
@@ -177,15 +236,6 @@ async fn assert_usable_in_the_end(locks: &LockManager) {
             return;
         }
         assert!(started.elapsed() < DEADLINE, "{used:?}");
-    }
-}
-
-/// Returns when no client has a connection open that it cannot use.
-async fn assert_discarded(env: &ProxiedEnv) {
-    let started = Instant::now();
-    while env.proxy().clients() > 0 {
-        assert!(started.elapsed() <= BOUND, "the connection is kept");
-        pause(Duration::from_millis(5)).await;
     }
 }
 
