@@ -24,6 +24,8 @@ list! {
         lends_to_sections
         of_one_tells_that_it_is_exhausted
         keeps_connections_for_others
+        exhausted_by_locks_ends_in_time
+        exhausted_by_others_ends_in_time
         session_goes_back
     }
     interop {

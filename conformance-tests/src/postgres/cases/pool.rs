@@ -7,7 +7,7 @@ use std::{
 };
 
 use advisory_core::{
-    Error, LockKey, Stage,
+    Error, LockKey, LockManager, Stage,
     postgres::{PostgresOptions, Value},
 };
 
@@ -182,6 +182,50 @@ pub(super) async fn keeps_connections_for_others(env: &PostgresEnv) {
         guard.release().await.unwrap();
     }
     assert_eq!(env.held().await, []);
+}
+
+/// Nobody waits without end for a place that no lock leaves.
+pub(super) async fn exhausted_by_locks_ends_in_time(env: &PostgresEnv) {
+    let options = PostgresOptions::new().session_within(Duration::from_millis(100));
+    let (locks, _) = env.tapped_manager_with(1, options).await;
+    let guard = locks.named("imports:run").lock().await.unwrap();
+    assert_exhausted(&locks).await;
+    guard.release().await.unwrap();
+    locks.named("other").with(async || ()).await.unwrap();
+}
+
+/// Nor for a connection that the pool's other users do not give back.
+pub(super) async fn exhausted_by_others_ends_in_time(env: &PostgresEnv) {
+    let (locks, tap) = env.tapped_manager(1).await;
+    let client = env.client().await;
+    client.run("SELECT pg_advisory_lock(1)").await;
+    let busy = tap.clone();
+    let other = env.spawn(async move { busy.borrow("SELECT pg_advisory_xact_lock(1)").await });
+    env.until_waiters(1.into(), 1).await;
+    assert_exhausted(&locks).await;
+    client.run("SELECT pg_advisory_unlock(1)").await;
+    other.await.unwrap();
+    locks.named("other").with(async || ()).await.unwrap();
+}
+
+/// Fails unless every way to acquire tells that there is no connection, within the pool's limit. A
+/// try does, too: it has not looked at the lock.
+async fn assert_exhausted(locks: &LockManager) {
+    let lock = locks.named("other");
+    let started = Instant::now();
+    let (locked, tried, ran, session) = futures::join!(
+        lock.lock(),
+        lock.try_lock(),
+        lock.with(async || ()),
+        locks.session(),
+    );
+    assert!(started.elapsed() < DEADLINE);
+    for refused in [locked.map(drop), tried.map(drop), ran, session.map(drop)] {
+        assert!(
+            matches!(refused, Err(Error::PoolExhausted { .. })),
+            "{refused:?}"
+        );
+    }
 }
 
 /// The connection of a session goes back when its last handle or guard is released.
