@@ -1,5 +1,8 @@
 use std::{env, fs, os::unix::fs::MetadataExt, path::PathBuf};
 
+/// What is run of PostgreSQL's.
+const PROGRAMS: [&str; 3] = ["initdb", "pg_basebackup", "pg_ctl"];
+
 /// The folder of PostgreSQL's programs: `PG_BINDIR`, or the first on the `PATH`, or the newest of
 /// those that Debian installs.
 pub(super) fn folder() -> PathBuf {
@@ -10,15 +13,16 @@ pub(super) fn folder() -> PathBuf {
         .chain(env::split_paths(&path))
         .chain(debian())
         .find(|folder| {
-            ["initdb", "pg_ctl"]
+            PROGRAMS
                 .iter()
                 .all(|program| folder.join(program).is_file())
         })
         .unwrap_or_else(|| {
             panic!(
-                "these tests need a PostgreSQL server: install one (its initdb and pg_ctl are \
-                 looked for in PG_BINDIR, the PATH and /usr/lib/postgresql/*/bin), or name a \
-                 running one by DATABASE_URL, with a role that may create databases"
+                "these tests need a PostgreSQL server: install one (its {} are looked for in \
+                 PG_BINDIR, the PATH and /usr/lib/postgresql/*/bin), or name a running one by \
+                 DATABASE_URL, with a role that may create databases",
+                PROGRAMS.join(", ")
             )
         })
 }

@@ -72,7 +72,20 @@ impl Server {
     /// If it cannot be started.
     #[must_use]
     pub fn start(settings: &[(&str, &str)]) -> Self {
-        let supervisor = Supervisor::start();
+        Self::launch(Supervisor::start(None), settings)
+    }
+
+    /// A standby that follows this server, until it is [promoted](Self::promote).
+    ///
+    /// # Panics
+    ///
+    /// If the server was not started here, or the standby cannot be.
+    #[must_use]
+    pub fn standby(&self) -> Self {
+        Self::launch(Supervisor::start(Some(self.port())), &[])
+    }
+
+    fn launch(supervisor: Supervisor, settings: &[(&str, &str)]) -> Self {
         configure(supervisor.folder(), settings);
         for _ in 0..PORTS {
             let port = free_port();
@@ -166,16 +179,18 @@ impl Server {
 
     /// Starts it again, on the same port, after a stop or a crash.
     pub fn start_again(&self) {
-        let Kind::Own { port, .. } = &self.kind else {
-            panic!("only a server that was started here can be started again");
-        };
-        self.control(&format!("start {port}"));
+        self.control(&format!("start {}", self.port()));
     }
 
     /// Stops and starts it.
     pub fn restart(&self) {
         self.stop();
         self.start_again();
+    }
+
+    /// Makes a primary of a standby.
+    pub fn promote(&self) {
+        self.control("promote");
     }
 
     fn control(&self, command: &str) {
@@ -185,6 +200,13 @@ impl Server {
             "{command} failed:\n{}",
             supervisor.setup_log()
         );
+    }
+
+    fn port(&self) -> u16 {
+        match &self.kind {
+            Kind::Own { port, .. } => *port,
+            Kind::Named(_) => panic!("the server of DATABASE_URL is not ours to start"),
+        }
     }
 
     fn supervisor(&self) -> &Supervisor {

@@ -31,16 +31,17 @@ struct Process {
 }
 
 impl Supervisor {
-    /// Starts the process and makes an empty cluster.
-    pub(super) fn start() -> Self {
-        let mut process = Process::spawn(&binaries::folder());
+    /// Starts the process and makes a cluster: an empty one, or a standby's of the primary on this
+    /// port.
+    pub(super) fn start(primary: Option<u16>) -> Self {
+        let mut process = Process::spawn(&binaries::folder(), primary);
         let folder = PathBuf::from(process.line());
         let supervisor = Self {
             folder,
             process: Mutex::new(process),
         };
         let made = supervisor.lock().line();
-        assert_eq!(made, "ok", "initdb failed:\n{}", supervisor.setup_log());
+        assert_eq!(made, "ok", "no cluster:\n{}", supervisor.setup_log());
         supervisor
     }
 
@@ -67,7 +68,7 @@ impl Supervisor {
         self.folder.join(SERVER_LOG)
     }
 
-    /// What `initdb` and `pg_ctl` have said.
+    /// What `initdb`, `pg_basebackup` and `pg_ctl` have said.
     pub(super) fn setup_log(&self) -> String {
         self.read("setup.log")
     }
@@ -93,7 +94,7 @@ impl Drop for Supervisor {
 }
 
 impl Process {
-    fn spawn(binaries: &Path) -> Self {
+    fn spawn(binaries: &Path, primary: Option<u16>) -> Self {
         let script = include_str!("supervisor.sh");
         let mut command = if binaries::is_root() {
             // The server refuses to run as root.
@@ -106,6 +107,7 @@ impl Process {
         let mut child = command
             .args(["-c", script, "advisory-postgres"])
             .arg(binaries)
+            .args(primary.map(|port| port.to_string()))
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
