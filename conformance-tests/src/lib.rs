@@ -107,7 +107,7 @@ pub use env::Env;
 pub use harness::{Harness, Space};
 pub use observer::{Observer, SeenLock};
 #[cfg(feature = "postgres")]
-pub use postgres::{run_postgres_case, run_proxied_case};
+pub use postgres::{run_loss_case, run_postgres_case, run_proxied_case};
 pub use run::{run_case, run_every_poll_case};
 pub use runtime::Runtime;
 pub use sharing::Sharing;

@@ -5,6 +5,7 @@
 //! - [`RawClient`] talks to the server without the library, on any runtime.
 //! - [`Postgres`] is the [`Harness`](crate::Harness) of every [`Driver`].
 //! - [`Tap`] sends statements on the library's own connections.
+//! - [`loss_suite!`](crate::loss_suite) takes locks away from their holders, for every cause there is.
 //! - [`storm()`] cancels, kills and cuts at random.
 //! - [`Proxy`] stands between the library and the server, and does what a network can do.
 
@@ -17,6 +18,7 @@ mod driver;
 mod env;
 mod host;
 mod log;
+mod loss;
 mod observer;
 mod process;
 mod proxied;
@@ -35,6 +37,7 @@ pub use database::Database;
 pub use driver::{Driver, Postgres};
 pub use env::{PostgresEnv, run_postgres_case};
 pub use host::Host;
+pub use loss::{LossEnv, a_frozen_holder_is_fenced_off, holder, run_loss_case};
 pub use process::{
     a_killed_holder_loses_its_lock, a_killed_waiter_is_gone_soon, a_vanished_host_loses_its_lock,
     client,

@@ -1,7 +1,8 @@
 use std::{
-    env,
+    env, fs,
     io::{BufRead, BufReader, Read as _, Write as _, stdin, stdout},
     process::{Child, ChildStdout, Command, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -17,7 +18,7 @@ const DEAD_HOST: &str = "ADVISORY_CLIENT_DEAD_HOST";
 
 /// What it says.
 const ASKS: &str = "client: asks";
-const HOLDS: &str = "client: holds";
+pub(super) const HOLDS: &str = "client: holds";
 
 /// The bound for hosts that vanish.
 const BOUND: Duration = Duration::from_secs(4);
@@ -32,10 +33,9 @@ const KILLED: Duration = Duration::from_secs(2);
 /// once more to run the test of this name alone. Without the environment of a client it does
 /// nothing.
 pub fn client(harness: &Postgres, runtime: &impl Runtime) {
-    let (Ok(url), Ok(key)) = (env::var(URL), env::var(KEY)) else {
+    let Some((url, key)) = of_environment() else {
         return;
     };
-    let key: i64 = key.parse().expect("a key");
     let options = match env::var(DEAD_HOST) {
         Ok(seconds) => {
             let seconds = seconds.parse().expect("a number");
@@ -53,6 +53,12 @@ pub fn client(harness: &Postgres, runtime: &impl Runtime) {
         let _ = stdin().read_to_end(&mut Vec::new());
         guard.release().await.expect("it was held to the end");
     }));
+}
+
+/// The database and the key of a client; `None` if this process is not one.
+pub(super) fn of_environment() -> Option<(String, i64)> {
+    let (url, key) = (env::var(URL).ok()?, env::var(KEY).ok()?);
+    Some((url, key.parse().expect("a key")))
 }
 
 /// A holder's host vanishes: a rival gets the lock within the bound; and without one it does not.
@@ -175,13 +181,13 @@ async fn until(limit: Duration, what: &str, condition: impl AsyncFn() -> bool) {
 
 /// A client that is a process of its own. It is killed with its drop.
 #[derive(Debug)]
-struct Client {
+pub(super) struct Client {
     process: Child,
     output: BufReader<ChildStdout>,
 }
 
 impl Client {
-    fn start(
+    pub(super) fn start(
         host: Option<&Host>,
         test: &str,
         url: &str,
@@ -215,13 +221,44 @@ impl Client {
     }
 
     /// Reads on to that line; the test harness of the process has things to say, too.
-    fn until_it_says(&mut self, word: &str) {
+    pub(super) fn until_it_says(&mut self, word: &str) {
         let mut line = String::new();
         while !line.trim_end().ends_with(word) {
             line.clear();
             let read = self.output.read_line(&mut line).expect("text");
             assert!(read > 0, "the client has ended without saying {word:?}");
         }
+    }
+
+    /// Sends it an empty line.
+    pub(super) fn go_on(&self) {
+        let mut input = self.process.stdin.as_ref().expect("it is piped");
+        input.write_all(b"\n").expect("it lives");
+    }
+
+    /// Stops all that it does, and returns when that is done. Its sockets stay open.
+    pub(super) fn freeze(&self) {
+        self.signal("STOP");
+        while !self.is_frozen() {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Has it go on as if nothing had happened.
+    pub(super) fn thaw(&self) {
+        self.signal("CONT");
+    }
+
+    fn is_frozen(&self) -> bool {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.process.id()));
+        let status = status.expect("Linux, and it lives");
+        status.contains("\nState:\tT ")
+    }
+
+    fn signal(&self, name: &str) {
+        let signal = format!("kill -{name} {}", self.process.id());
+        let sent = Command::new("sh").args(["-c", &signal]).status();
+        assert!(sent.expect("a shell").success(), "{signal}");
     }
 
     /// As `kill -9` does.
@@ -237,7 +274,7 @@ impl Drop for Client {
     }
 }
 
-fn say(word: &str) {
+pub(super) fn say(word: &str) {
     // Not by a macro, whose output the test harness may keep to itself.
     let mut output = stdout();
     let said = writeln!(output, "{word}").and_then(|()| output.flush());
