@@ -39,6 +39,20 @@ fn axum_handler() {
 }
 
 #[test]
+fn fencing() {
+    let said = said_on_postgresql("fencing");
+    let told = said.strip_prefix(
+        "the first replica has the lock, and writes 1 row\n\
+         the first replica is frozen, and its connection ends\n\
+         the second replica takes over, and writes 1 row\n\
+         the first replica wakes up, and writes 0 rows\n\
+         the first replica is told: ",
+    );
+    let told = told.unwrap_or_else(|| panic!("{said}"));
+    assert!(told.contains("report:7") && told.contains("lost"), "{told}");
+}
+
+#[test]
 fn hooks() {
     assert_eq!(
         said_in_memory("hooks"),
@@ -91,6 +105,7 @@ fn xact_lock_tokio_postgres() {
 #[test]
 fn without_a_server_those_that_need_one_say_so() {
     for name in [
+        "fencing",
         "sqlx_pool",
         "tokio_postgres_pool",
         "xact_lock_sqlx",

@@ -53,6 +53,12 @@ impl LockGuard {
 
     /// Whether the lock is known to be lost. No I/O: it reports what the last statement on its
     /// session has found, or the driver has noticed.
+    ///
+    /// `true` is certain. `false` means that nobody has noticed, and for how long that may be so
+    /// depends on the driver. One that listens all the time (tokio-postgres) notices a closed
+    /// connection within milliseconds. One that does not (sqlx) needs a statement to notice it, or a
+    /// probe; and none of them notices a silent network without. Probes are sent while a section
+    /// runs on the session, or [`lost`](Self::lost) is awaited.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.hold.is_lost()

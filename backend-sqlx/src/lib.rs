@@ -22,8 +22,15 @@
 //! does not answer within five seconds is given up: the connection is closed, and its place in the
 //! pool is free.
 //!
+//! # How a loss is noticed
+//!
 //! sqlx does not listen on a connection while it is asked nothing, so in a section that takes longer
-//! than half a second the core probes it, every half second, by an empty statement.
+//! than half a second the core probes it, every half second, by an empty statement. It does the same
+//! while somebody awaits [`LockGuard::lost`](advisory_core::LockGuard::lost).
+//!
+//! A guard that nobody watches is not probed: its
+//! [`is_lost`](advisory_core::LockGuard::is_lost) stays false, however long its connection has been
+//! closed, until the next statement on it.
 //!
 //! # What sqlx does besides
 //!

@@ -21,6 +21,13 @@
 //! than five seconds costs an empty statement, every five seconds, to tell whether the network has gone
 //! silent.
 //!
+//! # How a loss is noticed
+//!
+//! The driver's task reads all the time. So
+//! [`LockGuard::is_lost`](advisory_core::LockGuard::is_lost) is true a few milliseconds after the
+//! connection has closed, also of a guard that nobody watches. Of a network that has gone silent it
+//! knows nothing before a statement, or a probe, was not answered in time.
+//!
 //! # Examples
 //!
 //! ```no_run

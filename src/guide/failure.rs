@@ -27,8 +27,11 @@
 //! for as long as TCP's defaults have it, more than two hours. It works by settings of the
 //! connection (`tcp_keepalives_*`, `tcp_user_timeout`), which are set when a lock is first held on
 //! it, and are the one thing that stays on a connection of yours when it goes back to its pool.
-//! Behind a proxy they concern the proxy's connection, not yours. `idle_session_timeout`, where the
-//! server has one, is switched off while a session lasts.
+//! Behind a proxy they concern the proxy's connection, not yours.
+//!
+//! `idle_session_timeout`, where the server has one, is switched off while a session lasts. The
+//! library asks for it once, when it first meets the server; one that is set later ends a session
+//! that holds a lock and is asked nothing for that long, and is reported as `Lost`.
 //!
 //! [`PostgresOptions::dead_host_within`]:
 //!     https://docs.rs/advisory-core/latest/advisory_core/postgres/struct.PostgresOptions.html
@@ -48,7 +51,9 @@
 //!   futures that end when it happens, for those who hold a lock outside of a section.
 //! - [`LockGuard::is_lost`](crate::LockGuard::is_lost) and
 //!   [`Session::is_lost`](crate::Session::is_lost) tell without asking the server. `true` is
-//!   certain; `false` means that nobody has noticed.
+//!   certain; `false` means that nobody has noticed. tokio-postgres notices a closed connection
+//!   within milliseconds, sqlx with the next statement or probe: for a guard that nobody watches that
+//!   is the release.
 //!
 //! ```
 //! use advisory::{Error, LockManager, MemoryBackend, Section};
@@ -109,7 +114,8 @@
 //! UPDATE report SET body = $3, fence = $1 WHERE id = $2 AND fence <= $1;
 //! ```
 //!
-//! The same with a table in memory, and a holder that wakes up too late:
+//! The example [`fencing`] does so on a server. The same with a table in memory, and a holder that
+//! wakes up too late:
 //!
 //! ```
 //! use advisory::{FencingToken, LockManager, MemoryBackend};
@@ -153,6 +159,8 @@
 //! # Ok::<(), advisory::Error>(())
 //! # }).unwrap();
 //! ```
+//!
+//! [`fencing`]: https://docs.rs/crate/advisory/latest/source/examples/fencing.rs
 //!
 //! On PostgreSQL a token is a place in the server's write-ahead log. What that means:
 //!
