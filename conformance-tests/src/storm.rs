@@ -301,7 +301,7 @@ async fn no_longer_than<T>(limit: Duration, work: BoxFuture<'_, T>) -> Option<T>
     }
 }
 
-fn number(name: &str) -> Option<u64> {
+pub(crate) fn number(name: &str) -> Option<u64> {
     let text = var(name).ok()?;
     let number = text.parse();
     Some(number.unwrap_or_else(|_| panic!("{name} is no number: {text}")))

@@ -7,11 +7,13 @@
 //! - [`Tap`] sends statements on the library's own connections.
 //! - [`loss_suite!`](crate::loss_suite) takes locks away from their holders, for every cause there is.
 //! - [`storm()`] cancels, kills and cuts at random.
+//! - [`chaos()`] does worse than that to processes, and checks what they tell of it.
 //! - [`Proxy`] stands between the library and the server, and does what a network can do.
 
 mod binaries;
 mod cancellation;
 mod cases;
+mod chaos;
 mod client;
 mod database;
 mod driver;
@@ -32,6 +34,7 @@ use std::sync::LazyLock;
 
 use tokio::runtime::{Builder, Runtime};
 
+pub use chaos::{chaos, worker};
 pub use client::RawClient;
 pub use database::Database;
 pub use driver::{Driver, Postgres};

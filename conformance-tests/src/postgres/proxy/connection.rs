@@ -1,4 +1,5 @@
 use std::{
+    future::pending,
     io,
     sync::{
         Arc, Mutex, PoisonError,
@@ -113,6 +114,9 @@ impl Carrier {
         let carried = self.carry().await;
         if self.of_client {
             self.connection.closed.store(true, SeqCst);
+        } else if self.is_silent() {
+            // Of the server's end, too, the client does not hear before the connection is cut.
+            return pending().await;
         }
         // After a clean end the other direction may have more to say.
         if carried.is_err() || self.is_silent() || self.to.shutdown().await.is_err() {

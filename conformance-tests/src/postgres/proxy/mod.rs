@@ -68,7 +68,7 @@ impl Proxy {
     }
 
     /// From now on everything is lost that is said on any connection, old or new, as if the
-    /// server had stopped answering.
+    /// server had stopped answering. If the server closes a connection its client is not told.
     pub fn silence(&self) {
         self.shared.silent.store(true, SeqCst);
     }
