@@ -56,7 +56,9 @@ pub(super) enum Outcome {
     Deadlocked,
     /// The lock was lost, and the section stopped.
     Stopped,
-    /// The lock was lost, which was seen at the section's end, or before its begin.
+    /// The lock was lost, which was seen when the section had come to its end.
+    Completed,
+    /// The lock was lost before the section began, or while a guard was looked after.
     Lost,
     /// There was no session to be had, or it broke.
     Failed,

@@ -293,11 +293,11 @@ fn outcome(result: Result<bool>) -> Outcome {
         Ok(false) => Outcome::Missed,
         Err(Error::Timeout { .. }) => Outcome::TimedOut,
         Err(Error::Deadlock { .. }) => Outcome::Deadlocked,
-        Err(Error::Lost {
-            section: Section::Stopped,
-            ..
-        }) => Outcome::Stopped,
-        Err(Error::Lost { .. }) => Outcome::Lost,
+        Err(Error::Lost { section, .. }) => match section {
+            Section::Stopped => Outcome::Stopped,
+            Section::Completed => Outcome::Completed,
+            _ => Outcome::Lost,
+        },
         Err(Error::Backend(_) | Error::PoolExhausted { .. }) => Outcome::Failed,
         Err(other) => panic!("no fault causes this: {other:?}"),
     }
