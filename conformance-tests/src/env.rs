@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use advisory_core::{LockKey, LockManager, LockMode, Options};
+use advisory_core::{LockBackend, LockKey, LockManager, LockMode, LockSession, Options};
 
 use crate::{
     Runtime, SeenLock, Space, Task,
@@ -54,13 +54,28 @@ impl Env {
 
     /// The same with options of its own.
     pub async fn manager_with(&self, connections: usize, options: Options) -> LockManager {
-        LockManager::with_options(self.space.backend(connections).await, options)
+        LockManager::with_options(self.backend(connections).await, options)
     }
 
     /// The options that a manager has where a case does not care.
     #[must_use]
     pub fn options(&self) -> Options {
         self.space.options()
+    }
+
+    /// A backend with a pool of its own, of this size, for what only a backend can be asked.
+    pub async fn backend(&self, connections: usize) -> Box<dyn LockBackend> {
+        self.space.backend(connections).await
+    }
+
+    /// A session of a backend of its own, so as good as another process's.
+    ///
+    /// # Panics
+    ///
+    /// If there is none to be had.
+    pub async fn session(&self) -> Box<dyn LockSession> {
+        let opened = self.backend(1).await.open().await;
+        opened.expect("a session of a pool that nobody uses")
     }
 
     /// Runs a future in the background.

@@ -99,6 +99,7 @@ pub mod postgres;
 mod run;
 pub mod runtime;
 mod sharing;
+mod spi;
 mod storm;
 mod sync;
 mod task;

@@ -6,6 +6,7 @@ use std::{
 };
 
 use async_lock::{Barrier, OnceCell};
+use futures::future::{Either, select};
 use futures_timer::Delay;
 
 /// How long anything may take that is sure to come. Generous, for a busy machine.
@@ -58,6 +59,14 @@ impl RacyCounter {
 
     pub(crate) fn value(&self) -> usize {
         self.0.load(SeqCst)
+    }
+}
+
+/// What a future comes to, unless it takes longer than this.
+pub(crate) async fn within<F: Future + Unpin>(limit: Duration, future: F) -> Option<F::Output> {
+    match select(future, Delay::new(limit)).await {
+        Either::Left((output, _)) => Some(output),
+        Either::Right(_) => None,
     }
 }
 

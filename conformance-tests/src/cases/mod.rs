@@ -228,4 +228,47 @@ list! {
         tell_a_loss
         of_many_tasks_keep_apart
     }
+    spi_backends {
+        open_nothing_once_closed
+        may_be_closed_twice
+        leave_no_session_behind
+        lend_as_many_sessions_as_they_have
+        lose_no_session_to_who_stops_waiting
+    }
+    spi_sessions {
+        are_known_by_one_id
+        have_ids_of_their_own
+        see_everybody_who_holds_the_key
+        do_not_take_a_waiter_for_a_holder
+        begin_with_nothing
+        free_all_they_hold_when_dropped
+    }
+    spi_batches {
+        are_answered_in_their_order
+        have_an_answer_for_each_request
+        may_be_empty
+        take_what_they_say
+        unlock_only_what_is_held
+        unlock_in_the_mode_that_is_held
+    }
+    spi_waits {
+        end_with_their_patience
+        end_even_if_patience_does_not
+        end_with_a_lock_that_is_held
+        end_at_once_if_the_lock_is_free
+        in_vain_leave_nothing
+        tell_whether_readers_are_in_the_way
+        go_with_their_session
+        in_a_cycle_of_three_have_one_victim
+    }
+    spi_losses {
+        are_for_good
+        are_noticed_as_promised
+        end_a_wait
+        are_not_lent_again
+    }
+    spi_tokens {
+        grow_on_a_session
+        grow_from_session_to_session
+    }
 }
