@@ -131,6 +131,7 @@ pub(super) async fn begin_with_nothing(env: &Env) {
         assert_eq!(env.held().await.len(), theirs.len() + claims.len());
 
         give_back(&mut session, &claims).await;
+        assert_eq!(env.held().await, theirs);
         session.recycle().await;
         assert_eq!(env.held().await, theirs);
         assert_eq!(env.waiters(9.into()).await, 0);

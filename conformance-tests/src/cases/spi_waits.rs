@@ -193,7 +193,8 @@ pub(super) async fn in_a_cycle_of_three_have_one_victim(env: &Env) {
     let ((mut victim, own, next, waited), _, others) = select_all(waits).await;
     assert!(matches!(waited, Err(Error::Deadlock { .. })), "{waited:?}");
 
-    // The others wait on for what it has, and are not told anything.
+    // The others wait on for what it has, and are told nothing, also after their turns.
+    pause(10 * PATIENCE).await;
     assert!(!victim.is_lost());
     let id = id_of(&victim).number();
     assert_eq!(env.holder(own.key).await, id);
