@@ -19,8 +19,12 @@ pub trait Space: fmt::Debug + Send + Sync + 'static {
     /// A backend on this space, as another replica of a service would have it: what it takes, the
     /// space's other backends find taken, but it shares no connection with them.
     ///
-    /// `connections` is the most it may have open at a time. A backend that has no such limit
-    /// ignores it.
+    /// `connections` is the most that it has open at a time: whoever asks it for one more waits for
+    /// one of them. The cases rely on that. For a backend that knows no such limit the harness has
+    /// to set one, by a semaphore around [`open`](LockBackend::open).
+    ///
+    /// Nobody else uses those connections. Once the backend and its sessions have been dropped they
+    /// are closed.
     async fn backend(&self, connections: usize) -> Box<dyn LockBackend>;
 
     /// How the managers on it are to behave.

@@ -1,0 +1,84 @@
+//! An executor that polls a task in its waker, as some do on one thread.
+
+use std::{
+    future::Future,
+    mem,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::SeqCst},
+        mpsc::channel,
+    },
+    task::{Context, Poll, Wake, Waker},
+    thread,
+    time::Duration,
+};
+
+use advisory_backend_memory::MemoryBackend;
+use advisory_core::LockManager;
+use futures::{FutureExt, executor::block_on, future::BoxFuture};
+
+/// A task that is polled by whoever wakes it.
+struct Inline {
+    /// `None` while it is polled, and when it has ended.
+    future: Mutex<Option<BoxFuture<'static, ()>>>,
+    /// Whether it was woken while it was polled.
+    again: AtomicBool,
+    done: AtomicBool,
+}
+
+impl Inline {
+    fn spawn(future: impl Future<Output = ()> + Send + 'static) -> Arc<Self> {
+        let task = Arc::new(Self {
+            future: Mutex::new(Some(future.boxed())),
+            again: AtomicBool::new(false),
+            done: AtomicBool::new(false),
+        });
+        Arc::clone(&task).wake();
+        task
+    }
+}
+
+impl Wake for Inline {
+    fn wake(self: Arc<Self>) {
+        self.again.store(true, SeqCst);
+        while self.again.load(SeqCst) {
+            let future = mem::take(&mut *self.future.lock().unwrap());
+            let Some(mut future) = future else {
+                // Whoever polls it sees that it has to do so again.
+                return;
+            };
+            self.again.store(false, SeqCst);
+            let waker = Waker::from(Arc::clone(&self));
+            match future.poll_unpin(&mut Context::from_waker(&waker)) {
+                Poll::Pending => *self.future.lock().unwrap() = Some(future),
+                Poll::Ready(()) => self.done.store(true, SeqCst),
+            }
+        }
+    }
+}
+
+/// Whoever ends a call of another task wakes it, and so polls it.
+#[test]
+#[ignore = "wakers are called while the session's line is locked"]
+fn tasks_of_one_session_wake_each_other() {
+    let (sender, done) = channel();
+    thread::spawn(move || {
+        let server = MemoryBackend::new();
+        let locks = LockManager::new(server.clone());
+        let session = block_on(locks.session()).unwrap();
+        // The first call is under way, and the others are queued, when the server answers.
+        server.stall();
+        let tasks = [1, 2, 3].map(|key: i64| {
+            let (session, lock) = (session.clone(), locks.keyed(key));
+            Inline::spawn(async move {
+                let guard = session.lock(&lock).await.unwrap();
+                guard.release().await.unwrap();
+            })
+        });
+        server.resume();
+        let ended = tasks.iter().filter(|task| task.done.load(SeqCst)).count();
+        sender.send(ended).unwrap();
+    });
+    let ended = done.recv_timeout(Duration::from_secs(10));
+    assert_eq!(ended, Ok(3), "a waker was called under a lock");
+}
