@@ -121,6 +121,9 @@ mutants! {
         end_with_their_patience finds {
             has_patience: HasPatience;
         }
+        end_even_if_patience_does_not finds {
+            waits_for_ever: WaitsForEver;
+        }
         end_with_a_lock_that_is_held finds {
             gives_back_what_was_granted: Granted(Request::Unlock);
             takes_again_what_was_granted: Granted(Request::TryLock);

@@ -28,6 +28,22 @@ impl Fault for HasPatience {
     }
 }
 
+/// Knows no turns, unless its caller's patience ends.
+#[derive(Debug)]
+pub(crate) struct WaitsForEver;
+
+#[async_trait]
+impl Fault for WaitsForEver {
+    async fn wait(&self, sound: &mut Sound, claim: Claim, turn: Turn) -> Result<Waited> {
+        loop {
+            let waited = sound.session.wait(claim, turn).await?;
+            if waited == Waited::Granted || turn.patience.is_some() {
+                return Ok(waited);
+            }
+        }
+    }
+}
+
 /// Says something else of how a wait has ended.
 #[derive(Debug)]
 pub(crate) struct Ends(pub(crate) fn(Waited) -> Waited);
