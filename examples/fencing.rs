@@ -31,7 +31,8 @@ async fn main() -> Result<()> {
     first.end_connection_of_holder().await?;
     println!("the first replica is frozen, and its connection ends");
 
-    let section = second.locks.named("report:7").with_guard(async |guard| {
+    let lock = second.locks.named("report:7");
+    let section = lock.with_guard(async |guard| {
         let token = guard.fencing_token().await?;
         second.write("second", token).await
     });

@@ -78,6 +78,11 @@ impl Env {
         opened.expect("a session of a pool that nobody uses")
     }
 
+    /// See [`Space::expect_vain_unlocks`].
+    pub fn expect_vain_unlocks(&self) {
+        self.space.expect_vain_unlocks();
+    }
+
     /// Runs a future in the background.
     pub fn spawn<T: Send + 'static>(
         &self,

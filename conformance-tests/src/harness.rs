@@ -35,6 +35,10 @@ pub trait Space: fmt::Debug + Send + Sync + 'static {
     /// Looks at the space without the help of the library.
     fn observer(&self) -> &dyn Observer;
 
+    /// Tells that a case has sessions give back what they do not hold, of which a server may
+    /// complain.
+    fn expect_vain_unlocks(&self) {}
+
     /// Removes the space at the end of the case, which may have failed.
     async fn remove(&self);
 

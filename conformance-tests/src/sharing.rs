@@ -31,6 +31,14 @@ impl Space for SharingSpace {
         self.0.observer()
     }
 
+    fn expect_vain_unlocks(&self) {
+        self.0.expect_vain_unlocks();
+    }
+
+    fn audit(&self) {
+        self.0.audit();
+    }
+
     async fn remove(&self) {
         self.0.remove().await;
     }

@@ -12,6 +12,7 @@ use crate::{
 };
 
 pub(super) async fn are_answered_in_their_order(env: &Env) {
+    env.expect_vain_unlocks();
     let (mut session, mut rival) = (env.session().await, env.session().await);
     take(&mut rival, &[exclusive(1), shared((7, 1))]).await;
 
@@ -84,6 +85,7 @@ pub(super) async fn take_what_they_say(env: &Env) {
 }
 
 pub(super) async fn unlock_only_what_is_held(env: &Env) {
+    env.expect_vain_unlocks();
     let (mut session, mut rival) = (env.session().await, env.session().await);
     for key in KEYS {
         let [x, s] = [exclusive(key), shared(key)];
@@ -104,6 +106,7 @@ pub(super) async fn unlock_only_what_is_held(env: &Env) {
 }
 
 pub(super) async fn unlock_in_the_mode_that_is_held(env: &Env) {
+    env.expect_vain_unlocks();
     let mut session = env.session().await;
     for key in KEYS {
         let [x, s] = [exclusive(key), shared(key)];

@@ -113,6 +113,7 @@ pub(super) async fn do_not_take_a_waiter_for_a_holder(env: &Env) {
 
 /// Whatever the last session of a connection did, the next one finds nothing of it.
 pub(super) async fn begin_with_nothing(env: &Env) {
+    env.expect_vain_unlocks();
     let claims = [exclusive(1), shared(1), exclusive((7, 1)), shared(2)];
     let backend = env.backend(1).await;
     let mut rival = env.session().await;

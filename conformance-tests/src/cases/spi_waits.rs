@@ -100,6 +100,7 @@ pub(super) async fn end_at_once_if_the_lock_is_free(env: &Env) {
 }
 
 pub(super) async fn in_vain_leave_nothing(env: &Env) {
+    env.expect_vain_unlocks();
     let (mut session, mut holder) = (env.session().await, env.session().await);
     take(&mut session, &[exclusive(5)]).await;
     for (theirs, claim) in [
@@ -172,6 +173,7 @@ pub(super) async fn go_with_their_session(env: &Env) {
 }
 
 pub(super) async fn in_a_cycle_of_three_have_one_victim(env: &Env) {
+    env.expect_vain_unlocks();
     let mut waits = Vec::new();
     let mut sessions = Vec::new();
     for key in 0..3 {

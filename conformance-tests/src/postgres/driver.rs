@@ -102,6 +102,11 @@ impl Space for PostgresSpace {
         &self.observer
     }
 
+    fn expect_vain_unlocks(&self) {
+        self.database
+            .expect_in_log("WARNING:  you don't own a lock of type");
+    }
+
     async fn remove(&self) {
         self.database.discard().await;
     }

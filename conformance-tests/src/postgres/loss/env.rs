@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{panic::resume_unwind, sync::Arc};
 
 use advisory_core::{LockManager, Options};
 
@@ -61,5 +61,12 @@ pub fn run_loss_case(harness: Postgres, runtime: impl Runtime, name: &str) {
         runtime: Arc::clone(&runtime),
         harness,
     };
-    run(&*runtime, find(LIST, name), async || env, async |_| ());
+    run(
+        &*runtime,
+        find(LIST, name),
+        async || env,
+        async |_, outcome| {
+            outcome.unwrap_or_else(|panic| resume_unwind(panic));
+        },
+    );
 }
