@@ -2,7 +2,7 @@
 
 mod driver;
 
-use advisory_conformance_tests::{postgres_suite, runtime, suite};
+use advisory_conformance_tests::{Sharing, postgres_suite, runtime, suite};
 use deadpool_postgres::RecyclingMethod;
 use driver::recycled_by;
 
@@ -29,4 +29,13 @@ mod verified {
 mod cleaned {
     use super::*;
     postgres_suite!(recycled_by(RecyclingMethod::Clean), runtime::Tokio::new());
+}
+
+/// All locks of a manager on one session.
+mod sharing {
+    use super::*;
+    suite!(
+        Sharing(recycled_by(RecyclingMethod::Fast)),
+        runtime::Tokio::new()
+    );
 }

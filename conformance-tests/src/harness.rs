@@ -11,6 +11,11 @@ pub trait Harness: fmt::Debug + Send + Sync + 'static {
     /// Makes a lock space for one case, which shares no lock with any other: on PostgreSQL a
     /// database of its own.
     async fn space(&self) -> Box<dyn Space>;
+
+    /// Whether a case is about something that is promised otherwise here.
+    fn leaves_out(&self, _case: &str) -> bool {
+        false
+    }
 }
 
 /// A lock space, and the backends that give access to it.

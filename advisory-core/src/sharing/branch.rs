@@ -17,7 +17,7 @@ use super::{
     trunk::Trunk,
 };
 use crate::{
-    Error, FencingToken, Holder, LockKey, LockSession, Result,
+    Error, FencingToken, Holder, LockKey, LockMode, LockSession, Result,
     line::Vitals,
     spi::{Claim, Request, SessionId, Turn, Waited},
 };
@@ -221,6 +221,12 @@ impl Branch {
                     if self.ask_trunk(vec![Request::TryLock(claim)]).await? == [true] {
                         self.conclude(claim, true);
                         return Ok(Waited::Granted);
+                    }
+                    if claim.mode == LockMode::Shared && self.holds(claim.key) {
+                        // A try misses while a writer is queued, though who writes may read.
+                        let waited = self.trunk.wait(claim).await?;
+                        self.conclude(claim, waited == Waited::Granted);
+                        return Ok(waited);
                     }
                     if self.holds(claim.key) {
                         // What stands in the way of an upgrade elsewhere would stand in the way of

@@ -1,12 +1,18 @@
-use std::sync::{Arc, Weak};
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
 
 use futures::future::BoxFuture;
 
 use crate::{
     FencingToken, Holder, LockKey, LockSession, Options, Result, SessionId,
     line::{Line, LineOwner, Vitals},
-    spi::{Claim, Request},
+    spi::{Claim, Request, Turn, Waited},
 };
+
+/// How long something may take that needs no waiting.
+const AT_ONCE: Duration = Duration::from_millis(10);
 
 /// The session that the branches share.
 #[derive(Debug)]
@@ -44,6 +50,16 @@ impl Trunk {
     /// Travels with whatever else is asked for at this moment.
     pub(super) async fn submit(&self, batch: Vec<Request>) -> Result<Vec<bool>> {
         self.line.submit(batch).await
+    }
+
+    /// Keeps all branches waiting, so it is only for what is granted at once.
+    pub(super) async fn wait(&self, claim: Claim) -> Result<Waited> {
+        let turn = Turn {
+            holding: true,
+            wanted: true,
+            ..Turn::first(Some(AT_ONCE))
+        };
+        self.line.wait(claim, turn).await
     }
 
     /// Gives claims back that nobody holds any more.
