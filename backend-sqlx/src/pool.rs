@@ -1,4 +1,10 @@
-use std::{pin::pin, str::FromStr, time::Duration};
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    str::FromStr,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use advisory_core::{Error, Result, postgres::Pool};
 use async_trait::async_trait;
@@ -25,14 +31,15 @@ pub struct SqlxPool {
     pool: PgPool,
     /// Whether closing the backend closes the pool.
     owned: bool,
+    /// Where connections are opened, if that is tokio.
+    runtime: Mutex<Option<Handle>>,
 }
 
 impl SqlxPool {
     /// See [`SqlxBackend::from_pool`](crate::SqlxBackend::from_pool).
     #[must_use]
     pub fn from_pool(pool: PgPool) -> Self {
-        let owned = false;
-        Self { pool, owned }
+        Self::new(pool, false)
     }
 
     /// See [`SqlxBackend::connect`](crate::SqlxBackend::connect).
@@ -60,8 +67,25 @@ impl SqlxPool {
             .await
             .map_err(error::checkout)?;
         let pool = pool.connect_lazy_with(options);
-        let owned = true;
-        Ok(Self { pool, owned })
+        Ok(Self::new(pool, true))
+    }
+
+    fn new(pool: PgPool, owned: bool) -> Self {
+        Self {
+            pool,
+            owned,
+            runtime: Mutex::default(),
+        }
+    }
+
+    /// The runtime that is entered, or else the one that was at the last checkout.
+    fn runtime(&self) -> Option<Handle> {
+        // Replaced whole.
+        let mut last = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(current) = Handle::try_current() {
+            *last = Some(current);
+        }
+        last.clone()
     }
 
     pub(crate) fn default_options() -> PgPoolOptions {
@@ -75,9 +99,15 @@ impl SqlxPool {
 impl Pool for SqlxPool {
     type Connection = SqlxConnection;
 
+    /// Whoever polls this need not be inside tokio, if one checkout before was begun there.
     async fn checkout(&self) -> Result<SqlxConnection> {
-        let runtime = Handle::try_current().ok();
-        let pooled = self.pool.acquire().await.map_err(error::checkout)?;
+        let runtime = self.runtime();
+        let mut pooled = pin!(self.pool.acquire());
+        let pooled = poll_fn(|cx| {
+            let _entered = runtime.as_ref().map(Handle::enter);
+            pooled.as_mut().poll(cx)
+        });
+        let pooled = pooled.await.map_err(error::checkout)?;
         Ok(SqlxConnection::new(pooled, runtime))
     }
 

@@ -1,10 +1,17 @@
-use std::{fmt, time::Duration};
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use advisory_core::{Error, Result, postgres::Pool};
 use async_trait::async_trait;
 use deadpool_postgres::{
     Manager, ManagerConfig, Pool as Deadpool, PoolConfig, RecyclingMethod, Runtime, Timeouts,
 };
+use tokio::runtime::Handle;
 use tokio_postgres::{Config, NoTls, config::SslMode};
 
 use crate::{TlsConnector, TokioPostgresConnection, error};
@@ -21,14 +28,15 @@ pub struct TokioPostgresPool {
     pool: Deadpool,
     /// Whether closing the backend closes the pool.
     owned: bool,
+    /// Where connections are opened.
+    runtime: Mutex<Option<Handle>>,
 }
 
 impl TokioPostgresPool {
     /// See [`TokioPostgresBackend::from_pool`](crate::TokioPostgresBackend::from_pool).
     #[must_use]
     pub fn from_pool(pool: Deadpool) -> Self {
-        let owned = false;
-        Self { pool, owned }
+        Self::new(pool, false)
     }
 
     /// See [`TokioPostgresBackend::connect`](crate::TokioPostgresBackend::connect).
@@ -80,8 +88,25 @@ impl TokioPostgresPool {
             .map_err(Error::backend)?;
         // The first connection shows whether the configuration is right.
         drop(pool.get().await.map_err(error::checkout)?);
-        let owned = true;
-        Ok(Self { pool, owned })
+        Ok(Self::new(pool, true))
+    }
+
+    fn new(pool: Deadpool, owned: bool) -> Self {
+        Self {
+            pool,
+            owned,
+            runtime: Mutex::default(),
+        }
+    }
+
+    /// The runtime that is entered, or else the one that was at the last checkout.
+    fn runtime(&self) -> Option<Handle> {
+        // Replaced whole.
+        let mut last = self.runtime.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(current) = Handle::try_current() {
+            *last = Some(current);
+        }
+        last.clone()
     }
 
     pub(crate) fn default_config() -> PoolConfig {
@@ -93,8 +118,15 @@ impl TokioPostgresPool {
 impl Pool for TokioPostgresPool {
     type Connection = TokioPostgresConnection;
 
+    /// Whoever polls this need not be inside the runtime, if one checkout before was begun there.
     async fn checkout(&self) -> Result<TokioPostgresConnection> {
-        let client = self.pool.get().await.map_err(error::checkout)?;
+        let runtime = self.runtime();
+        let mut client = pin!(self.pool.get());
+        let client = poll_fn(|cx| {
+            let _entered = runtime.as_ref().map(Handle::enter);
+            client.as_mut().poll(cx)
+        });
+        let client = client.await.map_err(error::checkout)?;
         Ok(TokioPostgresConnection::new(client))
     }
 
