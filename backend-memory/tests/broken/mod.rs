@@ -64,6 +64,7 @@ pub(crate) trait Fault: fmt::Debug + Send + Sync + 'static {
 #[derive(Debug)]
 pub(crate) struct Sound {
     pub(crate) session: Box<dyn LockSession>,
+    #[allow(dead_code, reason = "not the faults of every test look at it")]
     pub(crate) server: MemoryBackend,
 }
 
