@@ -59,7 +59,6 @@ impl Wake for Inline {
 
 /// Whoever ends a call of another task wakes it, and so polls it.
 #[test]
-#[ignore = "wakers are called while the session's line is locked"]
 fn tasks_of_one_session_wake_each_other() {
     let (sender, done) = channel();
     thread::spawn(move || {

@@ -115,7 +115,6 @@ async fn the_caller_sees_it_and_the_session_is_lost() {
 }
 
 #[tokio::test]
-#[ignore = "a panic wakes nobody yet"]
 async fn those_who_wait_for_the_session_are_told() {
     let fuse = Fuse::default();
     let (space, locks) = manager(&fuse).await;

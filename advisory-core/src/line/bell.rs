@@ -1,7 +1,9 @@
 use std::{
     collections::HashMap,
+    mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Wake, Waker},
+    thread,
 };
 
 /// Wakes everybody who has asked for it, each of whom may do what the others wait for.
@@ -10,47 +12,115 @@ use std::{
 /// have no mind to poll it again. So it is polled with this one.
 #[derive(Debug, Default)]
 pub(super) struct Bell {
-    listeners: Mutex<HashMap<u64, Waker>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    listeners: HashMap<u64, Waker>,
+    /// How many keep it quiet.
+    hushed: usize,
+    due: Due,
+}
+
+/// Who is to be woken when it is quiet no more.
+#[derive(Debug, Default)]
+enum Due {
+    #[default]
+    Nobody,
+    Some(Vec<u64>),
+    All,
+}
+
+/// Keeps the bell quiet until it is dropped. A waker may run foreign code, which may come back to
+/// whatever is locked meanwhile.
+#[derive(Debug)]
+pub(super) struct Hush<'a> {
+    bell: &'a Bell,
 }
 
 impl Bell {
+    pub(super) fn hush(&self) -> Hush<'_> {
+        self.state().hushed += 1;
+        Hush { bell: self }
+    }
+
     pub(super) fn listen(&self, listener: u64, waker: &Waker) {
-        let mut listeners = self.listeners();
-        match listeners.get_mut(&listener) {
-            Some(known) => known.clone_from(waker),
-            None => drop(listeners.insert(listener, waker.clone())),
+        let mut state = self.state();
+        let known = state.listeners.get(&listener);
+        if !known.is_some_and(|known| known.will_wake(waker)) {
+            let known = state.listeners.insert(listener, waker.clone());
+            drop(state);
+            // A waker's drop may run foreign code as well.
+            drop(known);
         }
     }
 
     pub(super) fn forget(&self, listener: u64) {
-        // A waker's drop may run foreign code, so not while the list is locked.
-        let forgotten = self.listeners().remove(&listener);
+        let forgotten = self.state().listeners.remove(&listener);
         drop(forgotten);
     }
 
-    /// Wakes one of them.
+    /// Wakes one of them, once nobody keeps the bell quiet.
     pub(super) fn call(&self, listener: u64) {
-        let waker = self.listeners().get(&listener).cloned();
-        waker.inspect(Waker::wake_by_ref);
+        let mut state = self.state();
+        match &mut state.due {
+            due @ Due::Nobody => *due = Due::Some(vec![listener]),
+            Due::Some(due) => due.push(listener),
+            Due::All => {}
+        }
+        ring(state);
     }
 
-    fn listeners(&self) -> MutexGuard<'_, HashMap<u64, Waker>> {
-        // Entries are added and removed whole.
-        self.listeners
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    fn call_all(&self) {
+        let mut state = self.state();
+        state.due = Due::All;
+        ring(state);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each step leaves it whole.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes whoever is due, unless it has to be quiet.
+fn ring(mut state: MutexGuard<'_, State>) {
+    if state.hushed > 0 {
+        return;
+    }
+    let wakers: Vec<_> = match mem::take(&mut state.due) {
+        Due::Nobody => return,
+        Due::Some(due) => {
+            let listeners = due.iter().filter_map(|due| state.listeners.get(due));
+            listeners.cloned().collect()
+        }
+        Due::All => state.listeners.values().cloned().collect(),
+    };
+    drop(state);
+    for waker in wakers {
+        waker.wake();
     }
 }
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
-        self.wake_by_ref();
+        self.call_all();
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        let wakers: Vec<_> = self.listeners().values().cloned().collect();
-        for waker in wakers {
-            waker.wake();
+        self.call_all();
+    }
+}
+
+impl Drop for Hush<'_> {
+    fn drop(&mut self) {
+        let mut state = self.bell.state();
+        state.hushed -= 1;
+        if thread::panicking() {
+            // What it was that panicked, others may be waiting for.
+            state.due = Due::All;
         }
+        ring(state);
     }
 }

@@ -249,9 +249,12 @@ impl Line {
     pub(crate) fn poll_left_behind(&self, cx: &mut Context<'_>) -> Poll<()> {
         const ATTENDANT: TicketId = TicketId::MAX;
         self.bell.listen(ATTENDANT, cx.waker());
-        let mut state = self.state();
-        ready!(self.drive(&mut state));
-        state.attended = false;
+        {
+            let _hush = self.bell.hush();
+            let mut state = self.state();
+            ready!(self.drive(&mut state));
+            state.attended = false;
+        }
         self.bell.forget(ATTENDANT);
         Poll::Ready(())
     }
@@ -273,7 +276,7 @@ impl Line {
     }
 
     /// Does what can be done without waiting: polls the call under way, and begins the next one.
-    /// Ready when there is nothing left to do.
+    /// Ready when there is nothing left to do. The bell has to be quiet while the state is locked.
     fn drive(&self, state: &mut State) -> Poll<()> {
         let waker = Waker::from(Arc::clone(&self.bell));
         let mut cx = Context::from_waker(&waker);
@@ -335,6 +338,7 @@ impl Line {
     /// As [`drive`](Self::drive), where there is no task to be woken. What nobody else will see to
     /// is then for the attendant.
     fn nudge(&self) {
+        let _hush = self.bell.hush();
         let mut state = self.state();
         if self.drive(&mut state).is_pending() && state.has_orphans() {
             self.have_attended(&mut state);
@@ -376,6 +380,7 @@ impl Future for Ticket<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Answer>> {
         self.line.bell.listen(self.id, cx.waker());
+        let _hush = self.line.bell.hush();
         let mut state = self.line.state();
         let driven = self.line.drive(&mut state);
         let answer = match state.take_ended(self.id) {
