@@ -43,6 +43,7 @@ mod holder;
 mod key;
 mod label;
 mod ledger;
+mod limit;
 mod line;
 mod lock;
 mod manager;

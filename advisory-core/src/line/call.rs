@@ -1,10 +1,10 @@
 use std::{pin::pin, time::Duration};
 
 use futures::future::{Either, select};
-use futures_timer::Delay;
 
 use crate::{
     Error, FencingToken, Holder, LockKey, Result,
+    limit::Limit,
     spi::{Claim, LockSession, Request, Turn, Waited},
 };
 
@@ -92,7 +92,7 @@ pub(super) async fn perform(
     let limit = call.limit(answer_within);
     let answer = {
         let asked = pin!(ask(&mut *session, call));
-        match select(asked, Delay::new(limit)).await {
+        match select(asked, Limit::new(limit)).await {
             Either::Left((answer, _)) => Some(answer),
             Either::Right(_) => None,
         }

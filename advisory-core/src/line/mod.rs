@@ -21,7 +21,6 @@ use std::{
 };
 
 use futures::future::{BoxFuture, select};
-use futures_timer::Delay;
 
 pub(crate) use self::{
     attendant::attend,
@@ -34,6 +33,7 @@ use self::{
 };
 use crate::{
     Error, FencingToken, Holder, LockKey, Options, Result,
+    limit::Limit,
     spi::{Claim, LockSession, Request, Turn, Waited},
 };
 
@@ -241,7 +241,7 @@ impl Line {
         let seat = mem::replace(&mut self.state().seat, Seat::Lost(None));
         if let Seat::Idle(session) = seat {
             // A session that cannot be given back in time is dropped, which closes it.
-            select(session.recycle(), Delay::new(self.answer_within)).await;
+            select(session.recycle(), Limit::new(self.answer_within)).await;
         }
     }
 

@@ -5,10 +5,9 @@ use std::{
 };
 
 use futures::future::{Either, select};
-use futures_timer::Delay;
 
 use super::Owner;
-use crate::{Error, Result, line::Vitals};
+use crate::{Error, Result, limit::Limit, line::Vitals};
 
 impl Owner {
     /// Runs work for as long as the session lives. When it is seen to be lost, the work is dropped
@@ -66,6 +65,6 @@ async fn watch(owner: Weak<Owner>, vitals: Arc<Vitals>, tenure: u64) -> Error {
         }
         let interval = owner.admission.options().closed_within / 2;
         Owner::leave(owner).await;
-        Delay::new(interval).await;
+        Limit::new(interval).await;
     }
 }

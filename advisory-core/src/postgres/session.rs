@@ -6,7 +6,6 @@ use std::{fmt, future::Future, mem, pin::pin, time::Duration};
 use async_lock::SemaphoreGuardArc;
 use async_trait::async_trait;
 use futures::future::{Either, select};
-use futures_timer::Delay;
 
 use super::{
     Connection, DriverError, Param, Row, Value, holders,
@@ -18,6 +17,7 @@ use super::{
 };
 use crate::{
     Error, FencingToken, Holder, LockKey, LockSession, Result,
+    limit::Limit,
     spi::{Claim, Request, SessionId, Turn, Waited},
 };
 
@@ -284,7 +284,7 @@ impl<C: Connection> fmt::Debug for PostgresSession<C> {
 
 /// What comes of work that has so much time.
 async fn in_time<T>(work: impl Future<Output = T> + Unpin, limit: Duration) -> Option<T> {
-    match select(work, Delay::new(limit)).await {
+    match select(work, Limit::new(limit)).await {
         Either::Left((outcome, _)) => Some(outcome),
         Either::Right(_) => None,
     }
