@@ -79,9 +79,9 @@
 //! # A small backend
 //!
 //! It keeps its locks in a mutex, and can neither tell waiters that a lock is free nor queue them:
-//! a turn is a nap and another try. That is a poor way to wait, but it keeps the contract. The suite
-//! passes, but for two cases that need a limit to the number of sessions
-//! (`session::makes_room_after_the_last`, `timeout::bounds_the_checkout`).
+//! a turn is a nap and another try. That is a poor way to wait, but it keeps the contract. It has no
+//! limit to the number of its sessions; the harness that runs the suite on it sets one, with a
+//! semaphore.
 //!
 //! ```
 //! use std::{
@@ -136,6 +136,12 @@
 //!     /// What the session holds.
 //!     fn of(&self, session: SessionId) -> &[Claim] {
 //!         self.held.get(&session).map_or(&[], Vec::as_slice)
+//!     }
+//!
+//!     /// Whether it is shared holders, and no others, who keep a writer waiting.
+//!     fn is_read(&self, claim: Claim) -> bool {
+//!         let mut held = self.held.values().flatten().filter(|held| held.key == claim.key);
+//!         claim.mode == LockMode::Exclusive && held.all(|held| held.mode == LockMode::Shared)
 //!     }
 //!
 //!     /// Whether those that keep the session from the claim wait for it in turn.
@@ -236,11 +242,12 @@
 //!         self.space.state().waiting.remove(&self.id);
 //!         match self.submit(&[Request::TryLock(claim)]).await?[..] {
 //!             [true] => Ok(Waited::Granted),
-//!             _ => Ok(Waited::TurnOver { behind_readers: false }),
+//!             _ => Ok(Waited::TurnOver { behind_readers: self.space.state().is_read(claim) }),
 //!         }
 //!     }
 //!
 //!     async fn holders(&mut self, key: LockKey) -> Result<Vec<Holder>> {
+//!         self.probe().await?;
 //!         let state = self.space.state();
 //!         let held = state.held.iter().flat_map(|(id, held)| held.iter().map(|held| (*id, *held)));
 //!         let of_key = held.filter(|(_, claim)| claim.key == key);

@@ -13,8 +13,8 @@ use crate::{FencingToken, Holder, LockKey, Result};
 ///   without a runtime, without blocking and without panicking. It also ends a wait that was under
 ///   way: no later than at the end of its [`Turn`]. What is dropped never goes back to a pool;
 ///   only [`recycle`](Self::recycle) gives a connection back.
-/// - **A lost session stays lost.** Nothing reconnects behind the core's back, for a new connection
-///   does not own what the old one did.
+/// - **A lost session stays lost.** Every call on it fails, and nothing reconnects behind the core's
+///   back, for a new connection does not own what the old one did.
 /// - **After an `Err`** the session either is lost ([`is_lost`](Self::is_lost) says so), or it
 ///   holds none of the claims that the failed call named, those to be unlocked included, and all
 ///   other claims as before. Where that cannot be made sure of, it is lost.
@@ -32,8 +32,8 @@ use crate::{FencingToken, Holder, LockKey, Result};
 /// [`Backend`](crate::Error::Backend) if it means nothing special.
 #[async_trait]
 pub trait LockSession: fmt::Debug + Send + 'static {
-    /// Who this session is to the server and to others that look at it; `None` until the server
-    /// has been heard from. It does not change after that.
+    /// Who this session is to the server and to others that look at it; `None` until the server has
+    /// answered a batch or a wait. It does not change after that.
     fn id(&self) -> Option<SessionId>;
 
     /// Whether the session is known to have ended. No I/O: it reports what the driver, or the last
