@@ -1,0 +1,39 @@
+//! The library beside what one would use without it, on a throw-away PostgreSQL.
+//!
+//! `cargo bench --bench locks` measures everything; names pick workloads:
+//! `cargo bench --bench locks -- one-task`. `ADVISORY_BENCH_ROUNDS` (5) and
+//! `ADVISORY_BENCH_MILLISECONDS` (500, for each measurement) make it longer or shorter.
+//!
+//! The rivals take turns in every round, so that whatever else the machine does hits all of them.
+//! What counts are the ratios: the median of the rounds, and between what they were.
+
+mod bench;
+mod compare;
+mod cpu;
+mod holding;
+mod load;
+mod rivals;
+mod stats;
+mod table;
+mod workloads;
+
+use std::env;
+
+use crate::{bench::Bench, workloads::ALL};
+
+#[tokio::main]
+async fn main() {
+    // Cargo adds options of its own.
+    let names: Vec<_> = env::args()
+        .skip(1)
+        .filter(|name| !name.starts_with('-'))
+        .collect();
+    let is_asked_for =
+        |name: &str| names.is_empty() || names.iter().any(|part| name.contains(part));
+
+    let bench = Bench::start();
+    for workload in ALL.iter().filter(|workload| is_asked_for(workload.name)) {
+        println!("### {} (`{}`)\n", workload.title, workload.name);
+        (workload.run)(&bench).await;
+    }
+}

@@ -1,0 +1,126 @@
+//! How long a lock is nobody's on its way from one process to another.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use futures::{FutureExt, future::join};
+use tokio::time::sleep;
+
+use crate::{
+    bench::Bench,
+    rivals::{Entry, HANDWRITTEN, PG_ADVISORY_LOCK, Place, Rival, SQLX, TOKIO_POSTGRES},
+    stats::percentile,
+    table::{NOTHING, Table, number},
+};
+
+/// Long enough for the other side to be waiting when it ends.
+const SECTION: Duration = Duration::from_millis(3);
+
+/// Who hands the lock to whom. A manager with a pool of its own stands for a process: the server
+/// cannot tell the difference, and one clock measures both.
+const PAIRS: &[(&Entry, &Entry)] = &[
+    (&HANDWRITTEN, &HANDWRITTEN),
+    (&TOKIO_POSTGRES, &TOKIO_POSTGRES),
+    (&TOKIO_POSTGRES, &HANDWRITTEN),
+    (&HANDWRITTEN, &TOKIO_POSTGRES),
+    (&PG_ADVISORY_LOCK, &PG_ADVISORY_LOCK),
+    (&SQLX, &SQLX),
+];
+
+struct Pair {
+    giver: Arc<dyn Rival>,
+    taker: Arc<dyn Rival>,
+    log: Mutex<Log>,
+}
+
+#[derive(Default)]
+struct Log {
+    /// When the giver's section ended, until somebody has the lock again.
+    given: Option<Instant>,
+    /// How long it took to be the taker's, in microseconds.
+    took: Vec<f64>,
+}
+
+impl Log {
+    fn taken(&mut self) {
+        let given = self.given.take();
+        let took = given.map(|given| given.elapsed().as_secs_f64() * 1e6);
+        self.took.extend(took);
+    }
+}
+
+pub(super) async fn run(bench: &Bench) {
+    let place = Place {
+        contended: true,
+        ..bench.place("hand-over")
+    };
+    let mut pairs = Vec::new();
+    for (giver, taker) in PAIRS {
+        pairs.push(Pair {
+            giver: giver.open(place.clone()).await,
+            taker: taker.open(place.clone()).await,
+            log: Mutex::default(),
+        });
+    }
+    // The first round opens connections and prepares statements. It does not count.
+    for round in 0..=bench.rounds {
+        for (key, pair) in pairs.iter().enumerate() {
+            pair.play(key as i64, bench.time).await;
+            if round == 0 {
+                *pair.log() = Log::default();
+            }
+        }
+    }
+    let mut table = Table::new(["from", "to", "times", "p50 µs", "p99 µs"]);
+    for ((giver, taker), pair) in PAIRS.iter().zip(&pairs) {
+        let mut took = pair.log().took.clone();
+        took.sort_by(f64::total_cmp);
+        let percentile = |part| percentile(&took, part).map_or(NOTHING.to_owned(), number);
+        table.row([
+            giver.name.to_owned(),
+            taker.name.to_owned(),
+            took.len().to_string(),
+            percentile(0.5),
+            percentile(0.99),
+        ]);
+    }
+    println!("{table}");
+}
+
+impl Pair {
+    async fn play(&self, key: i64, time: Duration) {
+        let started = Instant::now();
+        let give = async {
+            while started.elapsed() < time {
+                let section = || {
+                    async {
+                        self.log().given = None;
+                        sleep(SECTION).await;
+                        self.log().given = Some(Instant::now());
+                    }
+                    .boxed()
+                };
+                self.giver.cycle(key, &section).await;
+            }
+        };
+        let take = async {
+            while started.elapsed() < time {
+                let section = || {
+                    async {
+                        self.log().taken();
+                        sleep(SECTION).await;
+                    }
+                    .boxed()
+                };
+                self.taker.cycle(key, &section).await;
+            }
+        };
+        join(give, take).await;
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
