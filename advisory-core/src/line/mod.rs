@@ -391,6 +391,8 @@ impl Future for Ticket<'_> {
             None => return Poll::Pending,
         };
         drop(state);
+        // Whoever has his answer need not be woken for it, which would cost him another turn.
+        self.line.bell.forget(self.id);
         self.answered = true;
         Poll::Ready(answer)
     }

@@ -52,13 +52,20 @@ impl<C: Connection> PostgresSession<C> {
         }
     }
 
-    /// Runs a batch, one statement for each run of requests that are alike.
+    /// Runs a batch, one statement for each run of requests that are alike, or that an exchange can
+    /// do together.
     async fn run(&mut self, batch: &[Request]) -> Result<Vec<bool>> {
         let mut answers = Vec::with_capacity(batch.len());
-        for requests in batch.chunk_by(|a, b| kind(*a) == kind(*b)) {
-            let rows = self.query(requests).await;
+        let mut runs = batch.chunk_by(|a, b| kind(*a) == kind(*b)).peekable();
+        while let Some(requests) = runs.next() {
+            let exchanged = runs.next_if(|next| exchange(requests, next).is_some());
+            let exchanged = exchanged.unwrap_or_default();
+            let rows = match exchange(requests, exchanged) {
+                Some(statement) => self.exchange(statement, requests, exchanged).await,
+                None => self.query(requests).await,
+            };
             let rows = rows.map_err(|error| self.failed(error))?;
-            if rows.len() != requests.len() {
+            if rows.len() != requests.len() + exchanged.len() {
                 return Err(self.failed(DriverError::unexpected_answer()));
             }
             for row in rows {
@@ -66,6 +73,19 @@ impl<C: Connection> PostgresSession<C> {
             }
         }
         Ok(answers)
+    }
+
+    /// Gives back some keys and asks for others.
+    async fn exchange(
+        &mut self,
+        statement: &'static str,
+        unlocks: &[Request],
+        tries: &[Request],
+    ) -> Result<Vec<Row>, DriverError> {
+        let unlocks: Vec<_> = unlocks.iter().filter_map(bigint).collect();
+        let tries: Vec<_> = tries.iter().filter_map(bigint).collect();
+        let params = [Param::Int8Array(&unlocks), Param::Int8Array(&tries)];
+        self.connection.query(statement, &params).await
     }
 
     /// Sends requests that are alike.
@@ -304,6 +324,17 @@ fn kind(request: Request) -> impl PartialEq {
         mem::discriminant(&claim.key),
         claim.mode,
     )
+}
+
+/// The statement for unlocks and the tries that follow, if there is one that does both.
+fn exchange(unlocks: &[Request], tries: &[Request]) -> Option<&'static str> {
+    let (unlock, attempt) = (unlocks.first()?, tries.first()?);
+    let (given, wanted) = (unlock.claim(), attempt.claim());
+    let is_one = unlock.is_unlock() && !attempt.is_unlock() && given.mode == wanted.mode;
+    match (given.key, wanted.key) {
+        (LockKey::BigInt(_), LockKey::BigInt(_)) if is_one => Statements::of(wanted).exchange,
+        _ => None,
+    }
 }
 
 fn bigint(request: &Request) -> Option<i64> {

@@ -129,6 +129,9 @@ pub(super) struct Statements {
     pub(super) unlock: &'static str,
     /// As `unlock`, for many keys.
     pub(super) unlock_each: &'static str,
+    /// First `unlock_each` and then `try_lock_each`, with rows of the latter's columns. For the keys
+    /// of a `bigint` only.
+    pub(super) exchange: Option<&'static str>,
     /// Waits for the key that `advisory.key`, or `advisory.class` and `advisory.object`, name in its
     /// transaction, for `advisory.slice` ms, and leaves the outcome in `advisory.wait`. The text is
     /// the same for all keys, so that it makes one entry in `pg_stat_statements`.
@@ -212,6 +215,7 @@ macro_rules! statements {
         one: $param:literal,
         many: $each:literal from $from:literal,
         block: $declare:literal $key:literal $subid:literal,
+        exchange: $exchange:expr,
         readers: $readers:expr $(,)?
     ) => {
         Statements {
@@ -255,9 +259,33 @@ macro_rules! statements {
   FROM ",
                 $from
             ),
+            exchange: $exchange,
             wait: wait!($suffix, $declare, $key, $subid, $mode, $readers),
             lock_function: concat!("pg_catalog.pg_advisory_lock", $suffix),
         }
+    };
+}
+
+/// An `Append` runs its parts in their order, and none of these functions may run in parallel.
+macro_rules! exchange {
+    ($suffix:literal) => {
+        concat!(
+            "SELECT pg_catalog.pg_advisory_unlock",
+            $suffix,
+            "(k),
+       pg_catalog.pg_backend_pid(),
+       NULL::pg_catalog.bool,
+       NULL::pg_catalog.text
+  FROM pg_catalog.unnest($1::pg_catalog.int8[]) AS k
+ UNION ALL
+SELECT pg_catalog.pg_try_advisory_lock",
+            $suffix,
+            "(k),
+       pg_catalog.pg_backend_pid(),
+       pg_catalog.pg_is_in_recovery(),
+       pg_catalog.current_setting('advisory.dead_host_within', true)
+  FROM pg_catalog.unnest($2::pg_catalog.int8[]) AS k"
+        )
     };
 }
 
@@ -270,6 +298,7 @@ macro_rules! bigint {
             block: "  \
   key pg_catalog.int8 := pg_catalog.current_setting('advisory.key')::pg_catalog.int8;
 " "key" "1",
+            exchange: Some(exchange!($suffix)),
             readers: $readers,
         }
     };
@@ -285,6 +314,7 @@ macro_rules! pair {
          pg_catalog.unnest($2::pg_catalog.int8[])
        ) AS k (class, object)",
             block: "" "class, object" "2",
+            exchange: None,
             readers: $readers,
         }
     };

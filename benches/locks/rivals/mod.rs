@@ -11,6 +11,8 @@ use std::{ops::Range, sync::Arc};
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 
+use self::ours::Manner;
+
 /// What runs while a lock is held.
 pub(crate) type Section<'a> = &'a (dyn Fn() -> BoxFuture<'a, ()> + Send + Sync);
 
@@ -75,13 +77,25 @@ pub(crate) const HANDWRITTEN: Entry = Entry {
 pub(crate) const TOKIO_POSTGRES: Entry = Entry {
     name: "`lock`, tokio-postgres",
     against: Some(HANDWRITTEN.name),
-    open: |place| Box::pin(ours::on_tokio_postgres(place, ours::GUARDED)),
+    open: |place| Box::pin(ours::on_tokio_postgres(place, Manner::GUARDED)),
 };
 
 const TOKIO_POSTGRES_SECTION: Entry = Entry {
     name: "`with`, tokio-postgres",
     against: Some(HANDWRITTEN.name),
-    open: |place| Box::pin(ours::on_tokio_postgres(place, ours::WATCHED)),
+    open: |place| Box::pin(ours::on_tokio_postgres(place, Manner::WATCHED)),
+};
+
+const TOKIO_POSTGRES_SHARED: Entry = Entry {
+    name: "`lock`, tokio-postgres, shared",
+    against: Some(HANDWRITTEN.name),
+    open: |place| Box::pin(ours::on_tokio_postgres(place, Manner::SHARED)),
+};
+
+pub(crate) const TOKIO_POSTGRES_BATCHED: Entry = Entry {
+    name: "`try_lock_each`, tokio-postgres",
+    against: Some(HANDWRITTEN.name),
+    open: |place| Box::pin(ours::on_tokio_postgres(place, Manner::BATCHED)),
 };
 
 pub(crate) const PG_ADVISORY_LOCK: Entry = Entry {
@@ -93,19 +107,31 @@ pub(crate) const PG_ADVISORY_LOCK: Entry = Entry {
 pub(crate) const SQLX: Entry = Entry {
     name: "`lock`, sqlx",
     against: Some(PG_ADVISORY_LOCK.name),
-    open: |place| Box::pin(ours::on_sqlx(place, ours::GUARDED)),
+    open: |place| Box::pin(ours::on_sqlx(place, Manner::GUARDED)),
 };
 
 const SQLX_SECTION: Entry = Entry {
     name: "`with`, sqlx",
     against: Some(PG_ADVISORY_LOCK.name),
-    open: |place| Box::pin(ours::on_sqlx(place, ours::WATCHED)),
+    open: |place| Box::pin(ours::on_sqlx(place, Manner::WATCHED)),
+};
+
+const SQLX_SHARED: Entry = Entry {
+    name: "`lock`, sqlx, shared",
+    against: Some(PG_ADVISORY_LOCK.name),
+    open: |place| Box::pin(ours::on_sqlx(place, Manner::SHARED)),
+};
+
+pub(crate) const SQLX_BATCHED: Entry = Entry {
+    name: "`try_lock_each`, sqlx",
+    against: Some(PG_ADVISORY_LOCK.name),
+    open: |place| Box::pin(ours::on_sqlx(place, Manner::BATCHED)),
 };
 
 pub(crate) const MEMORY: Entry = Entry {
     name: "`lock`, memory",
     against: None,
-    open: |_| Box::pin(ours::in_memory(ours::GUARDED)),
+    open: |_| Box::pin(ours::in_memory(Manner::GUARDED)),
 };
 
 /// All that have a pool, each after the one that it is measured against.
@@ -113,7 +139,9 @@ pub(crate) const POOLED: &[Entry] = &[
     HANDWRITTEN,
     TOKIO_POSTGRES,
     TOKIO_POSTGRES_SECTION,
+    TOKIO_POSTGRES_SHARED,
     PG_ADVISORY_LOCK,
     SQLX,
     SQLX_SECTION,
+    SQLX_SHARED,
 ];

@@ -1,7 +1,8 @@
 use std::{ops::Range, sync::Arc};
 
 use advisory::{
-    Lock, LockManager, MemoryBackend, PostgresOptions, SqlxBackend, TokioPostgresBackend,
+    Lock, LockBackend, LockGuard, LockManager, MemoryBackend, Options, PostgresOptions, Sessions,
+    SqlxBackend, TokioPostgresBackend,
 };
 use async_trait::async_trait;
 use futures::future::BoxFuture;
@@ -12,14 +13,61 @@ use super::{Place, Rival, Section, pools};
 struct Ours {
     locks: LockManager,
     run: Run,
+    many: Many,
     query: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
+}
+
+/// A way to use it.
+#[derive(Clone, Copy)]
+pub(super) struct Manner {
+    pub(super) run: Run,
+    pub(super) many: Many,
+    pub(super) sessions: Sessions,
+}
+
+impl Manner {
+    const fn each(run: Run) -> Self {
+        Self {
+            run,
+            many: Many::OneByOne,
+            sessions: Sessions::Each,
+        }
+    }
+
+    fn manager(&self, backend: impl LockBackend) -> LockManager {
+        LockManager::with_options(backend, Options::new().sessions(self.sessions))
+    }
+
+    /// By a guard, which nobody watches.
+    pub(super) const GUARDED: Self = Self::each(GUARDED);
+
+    /// By a section, which would be stopped if its lock were lost.
+    pub(super) const WATCHED: Self = Self::each(WATCHED);
+
+    /// By a guard; many at once in one batch.
+    pub(super) const BATCHED: Self = Self {
+        many: Many::AtOnce,
+        ..Self::GUARDED
+    };
+
+    /// By a guard, all on one connection.
+    pub(super) const SHARED: Self = Self {
+        sessions: Sessions::Shared,
+        ..Self::GUARDED
+    };
+}
+
+/// How many locks are taken on one session.
+#[derive(Clone, Copy)]
+pub(super) enum Many {
+    OneByOne,
+    AtOnce,
 }
 
 /// How a section is run under a lock.
 type Run = for<'a> fn(Lock, Section<'a>) -> BoxFuture<'a, ()>;
 
-/// By a guard, which nobody watches.
-pub(super) const GUARDED: Run = |lock, section| {
+const GUARDED: Run = |lock, section| {
     Box::pin(async move {
         let guard = lock.lock().await.expect("the lock");
         section().await;
@@ -27,16 +75,16 @@ pub(super) const GUARDED: Run = |lock, section| {
     })
 };
 
-/// By a section, which would be stopped if its lock were lost.
-pub(super) const WATCHED: Run =
+const WATCHED: Run =
     |lock, section| Box::pin(async move { lock.with(|| section()).await.expect("the lock") });
 
-pub(super) async fn on_tokio_postgres(place: Place, run: Run) -> Arc<dyn Rival> {
+pub(super) async fn on_tokio_postgres(place: Place, manner: Manner) -> Arc<dyn Rival> {
     let pool = pools::deadpool(&place);
     let backend = TokioPostgresBackend::from_pool(pool.clone()).with_options(options(&place));
     Arc::new(Ours {
-        locks: LockManager::new(backend),
-        run,
+        locks: manner.manager(backend),
+        run: manner.run,
+        many: manner.many,
         query: Box::new(move || {
             let pool = pool.clone();
             Box::pin(async move { pools::query_deadpool(&pool).await })
@@ -44,12 +92,13 @@ pub(super) async fn on_tokio_postgres(place: Place, run: Run) -> Arc<dyn Rival> 
     })
 }
 
-pub(super) async fn on_sqlx(place: Place, run: Run) -> Arc<dyn Rival> {
+pub(super) async fn on_sqlx(place: Place, manner: Manner) -> Arc<dyn Rival> {
     let pool = pools::sqlx(&place);
     let backend = SqlxBackend::from_pool(pool.clone()).with_options(options(&place));
     Arc::new(Ours {
-        locks: LockManager::new(backend),
-        run,
+        locks: manner.manager(backend),
+        run: manner.run,
+        many: manner.many,
         query: Box::new(move || {
             let pool = pool.clone();
             Box::pin(async move { pools::query_sqlx(&pool).await })
@@ -57,10 +106,11 @@ pub(super) async fn on_sqlx(place: Place, run: Run) -> Arc<dyn Rival> {
     })
 }
 
-pub(super) async fn in_memory(run: Run) -> Arc<dyn Rival> {
+pub(super) async fn in_memory(manner: Manner) -> Arc<dyn Rival> {
     Arc::new(Ours {
-        locks: LockManager::new(MemoryBackend::new()),
-        run,
+        locks: manner.manager(MemoryBackend::new()),
+        run: manner.run,
+        many: manner.many,
         query: Box::new(|| Box::pin(async {})),
     })
 }
@@ -88,14 +138,29 @@ impl Rival for Ours {
 
     async fn hold(&self, keys: Range<i64>, section: Section<'_>) {
         let session = self.locks.session().await.expect("a session");
-        let mut guards = Vec::new();
-        for key in keys {
-            let guard = session.try_lock(&self.locks.keyed(key)).await;
-            guards.push(guard.expect("an answer").expect("the lock"));
-        }
+        let locks: Vec<_> = keys.map(|key| self.locks.keyed(key)).collect();
+        let guards = match self.many {
+            Many::AtOnce => session.try_lock_each(&locks).await.expect("an answer"),
+            Many::OneByOne => {
+                let mut guards = Vec::new();
+                for lock in &locks {
+                    guards.push(session.try_lock(lock).await.expect("an answer"));
+                }
+                guards
+            }
+        };
+        let guards: Vec<_> = guards
+            .into_iter()
+            .map(|guard| guard.expect("the lock"))
+            .collect();
         section().await;
-        for guard in guards {
-            guard.release().await.expect("an answer");
+        match self.many {
+            Many::AtOnce => LockGuard::release_all(guards).await.expect("an answer"),
+            Many::OneByOne => {
+                for guard in guards {
+                    guard.release().await.expect("an answer");
+                }
+            }
         }
         session.release().await.expect("a connection to give back");
     }

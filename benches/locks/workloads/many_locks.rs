@@ -10,12 +10,23 @@ use futures::{FutureExt, future::ready};
 
 use crate::{
     bench::Bench,
-    rivals::{Entry, HANDWRITTEN, PG_ADVISORY_LOCK, RAW, Rival, SQLX, TOKIO_POSTGRES},
+    rivals::{
+        Entry, HANDWRITTEN, PG_ADVISORY_LOCK, RAW, Rival, SQLX, SQLX_BATCHED, TOKIO_POSTGRES,
+        TOKIO_POSTGRES_BATCHED,
+    },
     stats::ratios,
     table::{Table, median, ratio},
 };
 
-const RIVALS: &[Entry] = &[HANDWRITTEN, RAW, TOKIO_POSTGRES, PG_ADVISORY_LOCK, SQLX];
+const RIVALS: &[Entry] = &[
+    HANDWRITTEN,
+    RAW,
+    TOKIO_POSTGRES,
+    TOKIO_POSTGRES_BATCHED,
+    PG_ADVISORY_LOCK,
+    SQLX,
+    SQLX_BATCHED,
+];
 
 struct Contender {
     entry: &'static Entry,
