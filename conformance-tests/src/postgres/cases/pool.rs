@@ -186,7 +186,7 @@ pub(super) async fn keeps_connections_for_others(env: &PostgresEnv) {
 
 /// Nobody waits without end for a place that no lock leaves.
 pub(super) async fn exhausted_by_locks_ends_in_time(env: &PostgresEnv) {
-    let options = PostgresOptions::new().session_within(Duration::from_millis(100));
+    let options = PostgresOptions::new().session_within(Duration::from_secs(3));
     let (locks, _) = env.tapped_manager_with(1, options).await;
     let guard = locks.named("imports:run").lock().await.unwrap();
     assert_exhausted(&locks).await;
