@@ -1,8 +1,9 @@
 //! What a history must be like, whatever has happened to the workers.
 
-use std::{collections::BTreeMap, fmt, time::Duration};
+use std::{cmp::Ordering, collections::BTreeMap, fmt, time::Duration};
 
 use super::{
+    clock::Span,
     journal::{Acquisition, AcquisitionId, Journal},
     section::Section,
 };
@@ -20,8 +21,8 @@ pub(super) struct Bounds {
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     pub(super) violations: Vec<Violation>,
-    /// The widest overlap of sections one of which had lost its lock to a closed connection; and
-    /// how many overlaps there are.
+    /// The longest overlap of a section that had lost its lock to a closed connection with one
+    /// that had it since; and how many overlaps there are.
     pub(super) closed: (Duration, usize),
     /// The same where a network was silent.
     pub(super) silent: (Duration, usize),
@@ -30,7 +31,7 @@ pub(super) struct Findings {
 /// What must not be.
 #[derive(Clone, Debug)]
 pub(super) enum Violation {
-    /// Two sections of one key ran at the same time, for too long.
+    /// A section went on for too long after another one of its key had begun.
     Overlap {
         lasted: Duration,
         bound: Duration,
@@ -87,28 +88,18 @@ fn check_overlaps(
     for (at, one) in sections.iter().enumerate() {
         let later = sections[at + 1..].iter();
         for other in later.take_while(|other| other.span.from < one.span.until) {
-            let Some(both) = one.span.common(other.span) else {
+            let Some(Overlap { lasted, silent }) = Overlap::of(one, other, history) else {
                 continue;
             };
-            if one.encloses(other) || other.encloses(one) {
-                continue;
-            }
-            let journals = [&history[one.worker], &history[other.worker]];
-            // Who is stopped does nothing, and cannot look after its lock either.
-            let lasted = both.without(journals.iter().flat_map(|journal| &journal.stopped));
-            if lasted.is_zero() {
-                continue;
-            }
-            let silent = one.met_silence(history) || other.met_silence(history);
-            let (bound, (widest, count)) = if silent {
+            let (bound, (longest, count)) = if silent {
                 (bounds.silent, &mut findings.silent)
             } else {
                 (bounds.closed, &mut findings.closed)
             };
-            *widest = lasted.max(*widest);
+            *longest = lasted.max(*longest);
             *count += 1;
-            // Of two that were held to the end none was lost.
-            let bound = if one.was_held() && other.was_held() {
+            let neither_lost_it = one.was_held() && other.was_held();
+            let bound = if neither_lost_it {
                 Duration::ZERO
             } else {
                 bound
@@ -121,6 +112,53 @@ fn check_overlaps(
                 });
             }
         }
+    }
+}
+
+/// Two sections of one key at the same time.
+struct Overlap {
+    /// For how long the one that had lost the lock went on.
+    lasted: Duration,
+    /// Whether its network was silent meanwhile.
+    silent: bool,
+}
+
+impl Overlap {
+    fn of(one: &Section, other: &Section, history: &[Journal]) -> Option<Self> {
+        let both = one.span.common(other.span)?;
+        if one.encloses(other) || other.encloses(one) {
+            return None;
+        }
+        let (span, losers) = match loser(one, other) {
+            // That the other has left again gives it back nothing.
+            Some(loser) => {
+                let until = loser.span.until;
+                (Span { until, ..both }, vec![loser])
+            }
+            None => (both, vec![one, other]),
+        };
+        let journals = losers.iter().map(|loser| &history[loser.worker]);
+        // Who is stopped does nothing, and cannot look after its lock either.
+        let lasted = span.without(journals.flat_map(|journal| &journal.stopped));
+        let silent = losers.iter().any(|loser| loser.met_silence(history));
+        (!lasted.is_zero()).then_some(Self { lasted, silent })
+    }
+}
+
+/// Which of two that overlap must have lost the lock by the time that both had begun, if that can be
+/// told.
+fn loser<'a>(one: &'a Section, other: &'a Section) -> Option<&'a Section> {
+    match (one.was_held(), other.was_held()) {
+        (true, true) => return None,
+        (true, false) => return Some(other),
+        (false, true) => return Some(one),
+        (false, false) => {}
+    }
+    let (of_one, of_other) = (one.token?, other.token?);
+    match of_one.cmp(&of_other) {
+        Ordering::Less => Some(one),
+        Ordering::Equal => None,
+        Ordering::Greater => Some(other),
     }
 }
 

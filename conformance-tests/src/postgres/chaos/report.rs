@@ -71,13 +71,13 @@ impl fmt::Display for Report<'_> {
         )?;
         writeln!(f, "{} faults: {faults:?}", self.strikes.len())?;
         writeln!(f, "acquisitions: {:?}", self.outcomes())?;
-        for (what, (widest, count), bound) in [
+        for (what, (longest, count), bound) in [
             ("closed connections", self.findings.closed, BOUNDS.closed),
             ("silent networks", self.findings.silent, BOUNDS.silent),
         ] {
             writeln!(
                 f,
-                "{what}: {count} overlaps, the widest {widest:?} of {bound:?}"
+                "{what}: {count} overlaps, the longest {longest:?} of {bound:?}"
             )?;
         }
         for violation in &self.findings.violations {

@@ -148,11 +148,36 @@ fn tasks_of_one_worker_exclude_each_other() {
 
 #[test]
 fn every_overlap_is_found_not_only_that_of_neighbours() {
-    let mut journal = worker(0.0, 9.0, Outcome::Stopped);
-    journal.visit(2, 1.0, 1.5, Outcome::Held);
-    journal.visit(3, 2.0, 2.5, Outcome::Held);
-    journal.visit(4, 6.0, 8.0, Outcome::Held);
-    assert_overlap(&[journal], 2.0);
+    let mut journal = worker(0.0, 6.5, Outcome::Stopped);
+    journal.visit(2, 5.75, 5.8, Outcome::Held);
+    journal.visit(3, 6.0, 6.2, Outcome::Held);
+    let findings = assert_clean(&[journal.clone()]);
+    assert_eq!(findings.closed, (seconds(0.75), 2));
+
+    journal.visit(4, 5.0, 5.5, Outcome::Held);
+    assert_overlap(&[journal], 1.5);
+}
+
+#[test]
+fn who_has_left_again_has_proved_that_the_lock_was_lost() {
+    let visitor = worker(5.0, 5.1, Outcome::Held);
+    assert_overlap(&[worker(0.0, 8.0, Outcome::Stopped), visitor.clone()], 3.0);
+    // The loser may have been stopped between its grant and its section.
+    assert_overlap(&[visitor, worker(5.05, 8.0, Outcome::Stopped)], 2.95);
+
+    let [mut earlier, mut later] = [fenced(0.0, 8.0, 7), fenced(5.0, 5.1, 8)];
+    for journal in [&mut earlier, &mut later] {
+        let outcome = Outcome::Stopped;
+        journal.say(1, What::Ends { outcome });
+    }
+    assert_overlap(&[earlier, later], 3.0);
+}
+
+#[test]
+fn where_both_may_have_lost_it_what_they_have_in_common_counts() {
+    let one = worker(0.0, 8.0, Outcome::Stopped);
+    assert_clean(&[one.clone(), worker(5.0, 5.1, Outcome::Lost)]);
+    assert_overlap(&[one, worker(5.0, 6.5, Outcome::Lost)], 1.5);
 }
 
 #[test]
@@ -164,7 +189,13 @@ fn a_stopped_process_does_not_run() {
     assert_eq!(findings.closed, (seconds(0.5), 1));
 
     stopped.stopped = vec![span(4.0, 7.0)];
-    assert_overlap(&[stopped, successor], 1.5);
+    assert_overlap(&[stopped.clone(), successor.clone()], 1.5);
+
+    // It is no help that the other did not run.
+    stopped.stopped.clear();
+    let mut successor = successor;
+    successor.stopped.push(span(5.0, 9.0));
+    assert_overlap(&[stopped, successor], 3.5);
 }
 
 #[test]
