@@ -11,7 +11,7 @@
 //! |---|---|---|
 //! | runs on | tokio | tokio, smol, async-std |
 //! | a checkout costs | nothing, if the pool recycles by `RecyclingMethod::Fast`; a round trip with `Verified` or `Clean` | a round trip, unless the pool has `test_before_acquire(false)` |
-//! | a return costs | nothing | a round trip, in a task that nobody waits for |
+//! | a return costs | nothing | a round trip; on tokio in a task that nobody waits for |
 //! | a connection that closes while a section runs | is noticed at once, and looked at every 0.5 s | is noticed by a probe, every 0.5 s |
 //! | a checkout while the server refuses connections | fails at once, as `Backend` | tries until the pool's limit ends, then `PoolExhausted` |
 //! | a checkout from a full pool of your own | waits without limit, unless the pool has a `wait_timeout` | waits 30 s, unless the pool has another `acquire_timeout` |
@@ -33,6 +33,8 @@
 //! | a free lock | two: one takes it, one gives it back |
 //! | a lock that is taken inside a section, or on a session | the same two, and no checkout |
 //! | a lock that the section holds already | none |
+//! | a lock that a task of the same manager releases to the next one in its queue | none, for a millisecond after the server has granted it; then two |
+//! | many locks at once ([`try_lock_each`](crate::Session::try_lock_each), [`lock_all`](crate::Session::lock_all)) | one for all of the same kind, and one to give them back |
 //! | a try that misses | one; none while another task of the same manager holds the lock |
 //! | a wait | one to find out that it has to wait, then one per slice (0.3 to 0.4 s with default settings of the server) |
 //! | a timeout | one more, to ask who holds the lock |
@@ -46,9 +48,14 @@
 //!
 //! - A lock that is held: one for a section with all that is nested in it, one for each guard that
 //!   was taken outside of a section.
-//! - A wait for a lock: one each, also if the tasks belong to one process and want the same lock.
+//! - A wait for a lock: one for all tasks of a manager that want the same lock exclusively, be it held
+//!   here or elsewhere; one each for readers, and for what is taken on a session or in a section, which
+//!   have theirs already.
 //! - A [`Session`](crate::Session): one, however many locks it holds.
 //! - A look at the [holders](crate::Lock::holders), outside of a section: one, while it lasts.
+//!
+//! With [`Sessions::Shared`](crate::Sessions::Shared) it is one for all locks of the manager together,
+//! and one more for each key that another process holds when it is waited for.
 //!
 //! The connection of a lock is not yours to query on. What a section does in the database it does
 //! on another connection.
@@ -146,12 +153,13 @@
 //! | [`Options::answer_within`](crate::Options::answer_within) | 10 s | a statement without an answer; then the connection is closed |
 //! | [`Options::loss_seen_within`](crate::Options::loss_seen_within) | 1 s | how long a section runs on after its connection was closed |
 //! | [`Options::silence_seen_within`](crate::Options::silence_seen_within) | 10 s | how long it runs on after the network has gone silent |
+//! | [`Options::hand_over_within`](crate::Options::hand_over_within) | 1 ms | how long a lock goes from task to task before other processes get their turn |
 //! | [`PostgresOptions::dead_host_within`](https://docs.rs/advisory-core/latest/advisory_core/postgres/struct.PostgresOptions.html#method.dead_host_within) | 30 s | how long a holder keeps its locks whose host has vanished |
 //! | [`PostgresOptions::max_sessions`][`max_sessions`] | all of a pool of its own, three quarters of yours | connections that locks use at a time |
 //! | [`PostgresOptions::session_within`][`session_within`] | 30 s | the wait for one of them |
 //!
 //! Keep `silence_seen_within` below `dead_host_within`: then a section that is cut off has, as a rule,
-//! been stopped before others get its lock. The first three belong to the manager, the others to the
+//! been stopped before others get its lock. The first four belong to the manager, the others to the
 //! backend:
 //!
 //! ```

@@ -31,6 +31,25 @@
 //! library does it, the attendant, which is started when it is first needed. Nobody who awaits his
 //! calls ever wakes it.
 //!
+//! # Why tasks queue up before they ask
+//!
+//! A hundred tasks that want one lock would occupy a hundred connections, of which ninety-nine wait. So
+//! those of one manager queue up in memory; the first of them asks the server, and who releases the
+//! lock passes it on, with the connection it is on. Only whoever holds nothing may queue up here:
+//! nobody waits for him, so no deadlock can hide in the queue, and the server still sees all others.
+//!
+//! It is the server that decides between processes, so the lock goes back to it a millisecond after it
+//! was granted, and the next task of the queue has to ask. A queue in memory has a weakness that the
+//! server's has not: one who stands in it may never be polled again. He is passed over. A look every
+//! second wakes whoever has the lead and does nothing with it, and takes it from him a second later.
+//! And a holder whose connection has been silent for long is not relied on; then the next one asks the
+//! server.
+//!
+//! What is asked of one connection at the same moment travels together: an unlock and a try of other
+//! tasks are one statement. The server's cost is that of the statement; the lock itself is a small part
+//! of it. [`Sessions::Shared`](crate::Sessions::Shared) is built on that. A session re-enters its own
+//! locks, so what keeps its users apart is a table in memory; the server keeps processes apart.
+//!
 //! # Why waiting goes by slices
 //!
 //! The plain way to wait is `SELECT pg_advisory_lock(…)`. It has five faults:
