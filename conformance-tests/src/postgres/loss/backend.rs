@@ -11,7 +11,7 @@ pub(super) async fn killed_stops_a_section(env: &LossEnv) {
         WHERE locktype = 'advisory' AND database =
           (SELECT oid FROM pg_database WHERE datname = current_database())";
     assert_eq!(database.client().await.value(killed).await, "t");
-    section.is_stopped_within(CLOSED_WITHIN).await;
+    section.stopped_within(CLOSED_WITHIN).await;
 
     let next = lock.with_guard(async |guard| guard.fencing_token().await);
     assert!(next.await.unwrap().unwrap() > token);

@@ -29,7 +29,7 @@ pub(super) async fn to_a_standby(env: &LossEnv) {
     let token = section.token();
     until_followed(&primary, &standby).await;
     primary.crash();
-    section.is_stopped_within(CLOSED_WITHIN).await;
+    section.stopped_within(CLOSED_WITHIN).await;
     let told = within(CLOSED_WITHIN, told).await;
     assert!(matches!(told, Error::Lost { .. }), "{told:?}");
     assert!(guard.is_lost());

@@ -39,7 +39,7 @@ pub(super) async fn set_later_is_told(env: &LossEnv) {
     let started = Instant::now();
     while started.elapsed() < LONG {
         if held(&server).await == "0" {
-            return section.is_stopped_within(CLOSED_WITHIN).await;
+            return section.stopped_within(CLOSED_WITHIN).await;
         }
         pause(Duration::from_millis(10)).await;
     }

@@ -17,7 +17,7 @@ pub(super) async fn cut_stops_a_section(env: &LossEnv) {
     let network = Network::set_up(env, Options::new()).await;
     let section = Running::start(env, network.locks.named(NAME)).await;
     network.proxy.cut();
-    section.is_stopped_within(CLOSED_WITHIN).await;
+    section.stopped_within(CLOSED_WITHIN).await;
     network.take_down().await;
 }
 
@@ -36,7 +36,7 @@ pub(super) async fn silence_stops_a_section(env: &LossEnv) {
     let network = Network::that_may_fall_silent(env).await;
     let section = Running::start(env, network.locks.named(NAME)).await;
     network.proxy.silence();
-    section.is_stopped_within(SILENT_WITHIN).await;
+    section.stopped_within(SILENT_WITHIN).await;
     network.take_down().await;
 }
 

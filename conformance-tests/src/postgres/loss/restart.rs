@@ -24,7 +24,7 @@ async fn ends_what_is_held(env: &LossEnv, go: fn(&Server)) {
         let section = Running::start(env, locks.named(NAME)).await;
         let token = section.token();
         go(&server);
-        section.is_stopped_within(CLOSED_WITHIN).await;
+        section.stopped_within(CLOSED_WITHIN).await;
 
         server.start_again();
         let client = server.client().await;

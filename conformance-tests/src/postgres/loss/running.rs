@@ -46,7 +46,7 @@ impl Running {
     }
 
     /// Returns when the library has stopped the section, which has to come soon.
-    pub(super) async fn is_stopped_within(self, limit: Duration) {
+    pub(super) async fn stopped_within(self, limit: Duration) {
         assert_eq!(lost(within(limit, self.task).await), Section::Stopped);
         assert!(self.dropped.is_open(), "the section lives on");
     }
