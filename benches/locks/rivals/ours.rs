@@ -76,7 +76,7 @@ const GUARDED: Run = |lock, section| {
 };
 
 const WATCHED: Run =
-    |lock, section| Box::pin(async move { lock.with(|| section()).await.expect("the lock") });
+    |lock, section| Box::pin(async move { lock.with(section).await.expect("the lock") });
 
 pub(super) async fn on_tokio_postgres(place: Place, manner: Manner) -> Arc<dyn Rival> {
     let pool = pools::deadpool(&place);
