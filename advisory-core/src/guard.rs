@@ -143,10 +143,11 @@ impl LockGuard {
     /// # }).unwrap();
     /// ```
     pub async fn fencing_token(&self) -> Result<FencingToken> {
-        match self.owner() {
+        let token = match self.owner() {
             Some(owner) => owner.fencing_token(self.hold.claim()).await,
             None => Err(Error::lost(None)),
-        }
+        };
+        token.map_err(|error| error.about(&self.label))
     }
 
     /// Frees the lock and gives the connection back to its pool.

@@ -90,7 +90,8 @@ impl Options {
     /// How soon a section is stopped after the network has gone silent; 10 seconds by default, at
     /// least 10 milliseconds.
     ///
-    /// A session that was not heard of for half of it is probed, and has the other half to answer.
+    /// A session that was not heard of for two fifths of it is probed, and has half of it to answer. A
+    /// statement on a session that holds something has that half, too.
     #[must_use]
     pub fn silence_seen_within(mut self, bound: Duration) -> Self {
         self.silent_within = bound.clamp(LEAST_BOUND, FOREVER);

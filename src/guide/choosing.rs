@@ -38,7 +38,7 @@
 //! | a try that misses | one; none while another task of the same manager holds the lock |
 //! | a wait | one to find out that it has to wait, then one per slice (0.3 to 0.4 s with default settings of the server) |
 //! | a timeout | one more, to ask who holds the lock |
-//! | a section that takes longer than 0.5 s | an empty statement every 0.5 s with `sqlx`, whose driver does not listen while it is asked nothing; with `tokio-postgres` one every 5 s |
+//! | a section that takes longer than 0.5 s | an empty statement every 0.5 s with `sqlx`, whose driver does not listen while it is asked nothing; with `tokio-postgres` one every 4 s |
 //! | a [fencing token](super::failure#fencing-tokens) | one for each time that the lock is held, and a flush of the server's log |
 //!
 //! A connection prepares each statement when it first needs it, and the first connection of a

@@ -199,7 +199,8 @@ impl Owner {
         if let Some(token) = self.table().token(claim) {
             return Ok(token);
         }
-        let token = self.line.fencing_token().await?;
+        let token = self.line.fencing_token().await;
+        let token = token.map_err(|error| self.or_lost(error))?;
         // Of two that asked at once the first one counts.
         Ok(self.table().keep_token(claim, token))
     }

@@ -2,12 +2,13 @@ use std::{
     future::{Future, pending},
     pin::pin,
     sync::{Arc, Weak},
+    time::Duration,
 };
 
 use futures::future::{Either, select};
 
 use super::Owner;
-use crate::{Error, Result, limit::Limit, line::Vitals};
+use crate::{Error, Options, Result, limit::Limit, line::Vitals};
 
 impl Owner {
     /// Runs work for as long as the session lives. When it is seen to be lost, the work is dropped
@@ -37,15 +38,29 @@ impl Owner {
         self.check()?;
         let options = self.admission.options();
         let patience = if self.line.notices_loss() {
-            options.silent_within / 2
+            probe_after(options)
         } else {
-            options.closed_within / 2
+            probe_after(options).min(options.closed_within / 2)
         };
         if self.vitals.silent_for() < patience {
             return Ok(());
         }
         self.line.probe(options.silent_within / 2).await
     }
+
+    /// When to look again: often enough for a closed connection, and in time for the next probe.
+    fn look_again_in(&self) -> Duration {
+        let options = self.admission.options();
+        let due = probe_after(options).saturating_sub(self.vitals.silent_for());
+        due.max(options.silent_within / 20)
+            .min(options.closed_within / 2)
+    }
+}
+
+/// How long a session may be silent before it is probed. It has half of the bound to answer, and what
+/// is left is for the looks.
+fn probe_after(options: &Options) -> Duration {
+    options.silent_within * 2 / 5
 }
 
 async fn watch(owner: Weak<Owner>, vitals: Arc<Vitals>, tenure: u64) -> Error {
@@ -63,7 +78,7 @@ async fn watch(owner: Weak<Owner>, vitals: Arc<Vitals>, tenure: u64) -> Error {
         {
             return lost;
         }
-        let interval = owner.admission.options().closed_within / 2;
+        let interval = owner.look_again_in();
         Owner::leave(owner).await;
         Limit::new(interval).await;
     }
