@@ -156,3 +156,23 @@ async fn close_ends_when_those_that_it_waits_for_have() {
     server.resume();
     assert_eq!(server.held(), []);
 }
+
+#[tokio::test]
+async fn a_nested_wait_does_not_hide_that_the_session_is_lost() {
+    let server = MemoryBackend::new();
+    let options = Options::new()
+        .answer_within(ANSWER)
+        .silence_seen_within(ANSWER);
+    let locks = LockManager::with_options(server.clone(), options);
+    let (outer, inner) = (locks.named("outer"), locks.named("inner"));
+    let rival = LockManager::new(server.clone()).keyed(inner.key());
+    let guard = rival.lock().await.unwrap();
+    let mut section = Box::pin(outer.with(async || inner.with(async || ()).await));
+    assert!(poll!(&mut section).is_pending());
+    server.stall();
+    let ended = bounded(section).await;
+    assert!(matches!(ended, Err(Error::Lost { .. })), "{ended:?}");
+    server.resume();
+    guard.release().await.unwrap();
+    assert_free(&server, &outer).await;
+}
