@@ -138,11 +138,20 @@ impl Program {
     ) -> impl Strategy<Value = Self> {
         let managers = prop_oneof![Just(Managers::OneEach), Just(Managers::OneForAll)];
         let parts = (managers, turns, owners, steps);
-        parts.prop_map(|(managers, turns, owners, steps)| Self {
-            managers,
-            turns,
-            owners,
-            steps,
+        parts.prop_map(|(managers, turns, owners, steps)| {
+            // Tasks of one manager queue up before they ask, and pass their sessions on. What comes
+            // of that is no server's doing.
+            let queue_up = owners.iter().any(|owner| matches!(owner, Kind::Task));
+            Self {
+                managers: if queue_up {
+                    Managers::OneEach
+                } else {
+                    managers
+                },
+                turns,
+                owners,
+                steps,
+            }
         })
     }
 }
