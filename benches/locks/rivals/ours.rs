@@ -75,8 +75,9 @@ const GUARDED: Run = |lock, section| {
     })
 };
 
-const WATCHED: Run =
-    |lock, section| Box::pin(async move { lock.with(section).await.expect("the lock") });
+const WATCHED: Run = |lock, section| {
+    Box::pin(async move { lock.with(async || section().await).await.expect("the lock") })
+};
 
 pub(super) async fn on_tokio_postgres(place: Place, manner: Manner) -> Arc<dyn Rival> {
     let pool = pools::deadpool(&place);
