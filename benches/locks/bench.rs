@@ -2,7 +2,7 @@ use std::{env, time::Duration};
 
 use advisory_conformance_tests::postgres::{RawClient, Server};
 
-use crate::rivals::Place;
+use crate::rivals::{Entry, Place};
 
 /// What all workloads share.
 pub(crate) struct Bench {
@@ -11,6 +11,8 @@ pub(crate) struct Bench {
     pub(crate) rounds: usize,
     /// How long one takes.
     pub(crate) time: Duration,
+    /// Which rivals take part: those whose names contain this.
+    rivals: String,
 }
 
 impl Bench {
@@ -20,7 +22,14 @@ impl Bench {
             server: Server::start(&[("fsync", "on"), ("max_connections", "500")]),
             rounds: knob("ADVISORY_BENCH_ROUNDS", 5).max(1),
             time: Duration::from_millis(milliseconds as u64),
+            rivals: env::var("ADVISORY_BENCH_RIVALS").unwrap_or_default(),
         }
+    }
+
+    /// Those of the rivals that are to take part.
+    pub(crate) fn asked_for<'a>(&self, entries: &'a [Entry]) -> impl Iterator<Item = &'a Entry> {
+        let asked_for = |entry: &&Entry| entry.name.contains(&self.rivals);
+        entries.iter().filter(asked_for)
     }
 
     /// A place on the server for one task, with a pool that is big enough.
@@ -34,12 +43,16 @@ impl Bench {
         }
     }
 
-    /// How many connections go by this name.
-    pub(crate) async fn connections(&self, application_name: &str) -> String {
-        let count = "SELECT count(*) FROM pg_stat_activity WHERE application_name";
+    /// Ends all connections of this name; how many there were.
+    ///
+    /// A rival that has stalled would not end them, and leave locks behind for the next one.
+    pub(crate) async fn end_connections(&self, application_name: &str) -> String {
         let observer = self.observer().await;
         observer
-            .value(&format!("{count} = '{application_name}'"))
+            .value(&format!(
+                "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
+                 WHERE application_name = '{application_name}'"
+            ))
             .await
     }
 

@@ -13,12 +13,11 @@ pub(crate) struct Holding {
 
 impl Holding {
     /// Comes back when the locks are held.
-    pub(crate) async fn take(rival: &Arc<dyn Rival>, keys: Range<i64>) -> Self {
+    pub(crate) async fn take(rival: Arc<dyn Rival>, keys: Range<i64>) -> Self {
         let held = Arc::new(Notify::new());
         let release = Arc::new(Notify::new());
         let task = {
-            let (rival, held, release) =
-                (Arc::clone(rival), Arc::clone(&held), Arc::clone(&release));
+            let (held, release) = (Arc::clone(&held), Arc::clone(&release));
             tokio::spawn(async move {
                 let section = || -> BoxFuture<'_, ()> {
                     Box::pin(async {

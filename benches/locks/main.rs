@@ -1,11 +1,14 @@
 //! The library beside what one would use without it, on a throw-away PostgreSQL.
 //!
 //! `cargo bench --bench locks` measures everything; names pick workloads:
-//! `cargo bench --bench locks -- one-task`. `ADVISORY_BENCH_ROUNDS` (5) and
-//! `ADVISORY_BENCH_MILLISECONDS` (500, for each measurement) make it longer or shorter.
+//! `cargo bench --bench locks -- one-task misses`. The environment has the rest:
 //!
-//! The rivals take turns in every round, so that whatever else the machine does hits all of them.
-//! What counts are the ratios: the median of the rounds, and between what they were.
+//! - `ADVISORY_BENCH_ROUNDS` (5): how often each measurement is made.
+//! - `ADVISORY_BENCH_MILLISECONDS` (500): how long one takes.
+//! - `ADVISORY_BENCH_RIVALS` (all): a part of their names.
+//!
+//! The rivals take turns, many in every round, so that whatever else the machine does hits all of
+//! them. What counts are the ratios: the median of the rounds, and between what they were.
 
 mod bench;
 mod compare;

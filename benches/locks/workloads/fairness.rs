@@ -53,7 +53,7 @@ pub(super) async fn run(bench: &Bench) {
     ] {
         for processes in [4, 8] {
             let mut contenders = Vec::new();
-            for entry in RIVALS {
+            for entry in bench.asked_for(RIVALS) {
                 contenders.push(Contender::enter(bench, entry, processes).await);
             }
             for round in 0..=bench.rounds {

@@ -1,7 +1,7 @@
 use crate::{
     bench::Bench,
     compare::{compare, table},
-    load::{Load, Step, Work},
+    load::{Holder, Load, Step, Work},
     rivals::{Entry, HANDWRITTEN, PG_ADVISORY_LOCK, Place, SQLX, TOKIO_POSTGRES},
 };
 
@@ -25,6 +25,7 @@ pub(super) async fn with_waiters(bench: &Bench) {
             keys: 1,
             step: Step::Cycle(Work::Nothing),
             held: 0..0,
+            holder: Holder::Itself,
         };
         results.push((
             tasks.to_string(),
@@ -43,6 +44,7 @@ pub(super) async fn with_locks(bench: &Bench) {
             keys: 1,
             step: Step::Cycle(Work::Nothing),
             held: 1..1 + locks,
+            holder: Holder::Itself,
         };
         let place = bench.place("held");
         results.push((

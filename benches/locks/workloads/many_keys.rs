@@ -1,7 +1,7 @@
 use crate::{
     bench::Bench,
     compare::{compare, table},
-    load::{Load, Step, Work},
+    load::{Holder, Load, Step, Work},
     rivals::{POOLED, Place, RAW},
 };
 
@@ -11,6 +11,7 @@ pub(super) async fn run(bench: &Bench) {
         keys: 16,
         step: Step::Cycle(Work::Nothing),
         held: 0..0,
+        holder: Holder::Itself,
     };
     let rivals = [&[RAW], POOLED].concat();
     let mut results = Vec::new();

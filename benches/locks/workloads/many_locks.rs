@@ -48,7 +48,7 @@ pub(super) async fn run(bench: &Bench) {
     ]);
     for locks in [1000, 10_000] {
         let mut contenders = Vec::new();
-        for entry in RIVALS {
+        for entry in bench.asked_for(RIVALS) {
             contenders.push(Contender {
                 entry,
                 rival: entry.open(bench.place("many-locks")).await,

@@ -3,7 +3,7 @@ use std::time::Duration;
 use crate::{
     bench::Bench,
     compare::{compare, table},
-    load::{Load, Step, Work},
+    load::{Holder, Load, Step, Work},
     rivals::{POOLED, Place},
 };
 
@@ -53,5 +53,6 @@ fn load(work: Work) -> Load {
         keys: 1,
         step: Step::Cycle(work),
         held: 0..0,
+        holder: Holder::Itself,
     }
 }

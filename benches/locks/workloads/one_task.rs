@@ -1,8 +1,8 @@
 use crate::{
     bench::Bench,
     compare::{compare, table},
-    load::{Load, Step, Work},
-    rivals::{POOLED, RAW},
+    load::{Holder, Load, Step, Work},
+    rivals::{MEMORY, POOLED, RAW},
 };
 
 pub(super) async fn run(bench: &Bench) {
@@ -11,8 +11,9 @@ pub(super) async fn run(bench: &Bench) {
         keys: 1,
         step: Step::Cycle(Work::Nothing),
         held: 0..0,
+        holder: Holder::Itself,
     };
-    let rivals = [&[RAW], POOLED].concat();
+    let rivals = [&[RAW], POOLED, &[MEMORY]].concat();
     let standings = compare(bench, &rivals, &bench.place("one-task"), &load).await;
     println!("{}", table("tasks", vec![("1".to_owned(), standings)]));
 }
