@@ -100,9 +100,12 @@ pub(super) async fn tasks_are_dropped(env: &ProxiedEnv) {
             section.await
         });
         until_held(env, dying.locks.named("nested").key()).await;
-        dying
-            .runtime
-            .spawn(async move { waiter.lock().await.map(drop) });
+        let locks = dying.locks.clone();
+        // On a session of its own, for it would queue up here otherwise.
+        dying.runtime.spawn(async move {
+            let session = locks.session().await?;
+            session.lock(&waiter).await.map(drop)
+        });
         env.until_waiters(key, 1).await;
         let locks = dying.end(end);
         env.until_waiters(key, 0).await;
