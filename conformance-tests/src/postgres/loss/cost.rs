@@ -44,7 +44,7 @@ pub(super) async fn of_a_long_section_is_empty_statements(env: &LossEnv) {
     let client = database.client().await;
     // Either bound has its session probed every half second: this one if the driver notices that a
     // connection closes, and else the other.
-    let options = Options::new().silence_seen_within(Duration::from_secs(1));
+    let options = Options::new().silence_seen_within(Duration::from_millis(1250));
     let locks = env.manager_with(database.url(), options).await;
     let lock = locks.named(NAME);
     let section = lock.with(async || {
