@@ -134,7 +134,7 @@ impl MemoryBackend {
     /// Who waits for the key, in the order in which they will get it.
     ///
     /// A test that wants to be sure that something waits polls it, and then looks here; there is
-    /// no need to sleep.
+    /// no need to sleep. The callers of one manager queue up before they come here.
     ///
     /// # Examples
     ///
@@ -143,9 +143,8 @@ impl MemoryBackend {
     /// # use advisory_core::LockManager;
     /// # futures::executor::block_on(async {
     /// # let server = MemoryBackend::new();
-    /// # let locks = LockManager::new(server.clone());
-    /// let digest = locks.named("digest");
-    /// let guard = digest.lock().await?;
+    /// let digest = LockManager::new(server.clone()).named("digest");
+    /// let guard = LockManager::new(server.clone()).named("digest").lock().await?;
     ///
     /// let mut second = Box::pin(digest.lock());
     /// assert!(futures::poll!(&mut second).is_pending());

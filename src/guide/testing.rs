@@ -48,16 +48,17 @@
 //! | `held()` | everything that is held |
 //! | `sessions()` | the connections that are in use |
 //!
-//! A test that needs somebody to wait polls them once, and then looks; there is no need to sleep.
+//! A test that needs somebody to wait polls them once, and then looks; there is no need to sleep. It
+//! takes two managers, as two replicas have: the callers of one queue up before they come to the
+//! server.
 //!
 //! ```
 //! use advisory::{LockManager, MemoryBackend};
 //!
 //! # futures::executor::block_on(async {
 //! let server = MemoryBackend::new();
-//! let locks = LockManager::new(server.clone());
-//! let digest = locks.named("digest");
-//! let guard = digest.lock().await?;
+//! let digest = LockManager::new(server.clone()).named("digest");
+//! let guard = LockManager::new(server.clone()).named("digest").lock().await?;
 //!
 //! let mut second = Box::pin(digest.with(async || "second"));
 //! assert!(futures::poll!(&mut second).is_pending());
