@@ -69,12 +69,12 @@ pub(crate) async fn compare(
             contender.rounds.push(mem::take(&mut contender.round));
         }
     }
-    let mut standings = Vec::new();
     for contender in &mut contenders {
         if let Some(holding) = contender.holding.take() {
             holding.release().await;
         }
     }
+    let mut standings = Vec::new();
     for contender in &contenders {
         standings.push(Standing {
             name: contender.entry.name,

@@ -91,6 +91,8 @@ pub(super) async fn run(bench: &Bench) {
 
 impl Pair {
     async fn play(&self, key: i64, time: Duration) {
+        // Between two rounds it was nobody's.
+        self.log().given = None;
         let started = Instant::now();
         let give = async {
             while started.elapsed() < time {
