@@ -3,13 +3,14 @@
 use std::{
     collections::HashMap,
     future::Future,
-    pin::Pin,
+    pin::{Pin, pin},
     sync::{LazyLock, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
     thread::{self, Thread},
     time::{Duration, Instant},
 };
 
+use futures::future::{Either, select};
 use futures_timer::Delay;
 
 /// How late a limit may be.
@@ -83,6 +84,14 @@ impl Drop for Limit {
         {
             clock.forget(entry);
         }
+    }
+}
+
+/// What comes of work that has so much time.
+pub(crate) async fn in_time<T>(work: impl Future<Output = T>, time: Duration) -> Option<T> {
+    match select(pin!(work), Limit::new(time)).await {
+        Either::Left((outcome, _)) => Some(outcome),
+        Either::Right(_) => None,
     }
 }
 
@@ -183,7 +192,7 @@ impl Clock {
 mod tests {
     use futures::{
         executor::block_on,
-        future::{join, pending, select},
+        future::{join, pending},
     };
 
     use super::*;

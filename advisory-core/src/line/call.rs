@@ -1,10 +1,8 @@
-use std::{pin::pin, time::Duration};
-
-use futures::future::{Either, select};
+use std::time::Duration;
 
 use crate::{
     Error, FencingToken, Holder, LockKey, Result,
-    limit::Limit,
+    limit::in_time,
     spi::{Claim, LockSession, Request, Turn, Waited},
 };
 
@@ -90,14 +88,7 @@ pub(super) async fn perform(
     answer_within: Duration,
 ) -> Answered {
     let limit = call.limit(answer_within);
-    let answer = {
-        let asked = pin!(ask(&mut *session, call));
-        match select(asked, Limit::new(limit)).await {
-            Either::Left((answer, _)) => Some(answer),
-            Either::Right(_) => None,
-        }
-    };
-    match answer {
+    match in_time(ask(&mut *session, call), limit).await {
         Some(answer) => (Some(session), answer),
         None => (None, Err(Error::unanswered(limit))),
     }

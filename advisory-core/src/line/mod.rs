@@ -20,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-use futures::future::{BoxFuture, select};
+use futures::future::BoxFuture;
 
 pub(crate) use self::{
     attendant::attend,
@@ -33,7 +33,7 @@ use self::{
 };
 use crate::{
     Error, FencingToken, Holder, LockKey, Options, Result,
-    limit::Limit,
+    limit::in_time,
     spi::{Claim, LockSession, Request, Turn, Waited},
 };
 
@@ -241,7 +241,7 @@ impl Line {
         let seat = mem::replace(&mut self.state().seat, Seat::Lost(None));
         if let Seat::Idle(session) = seat {
             // A session that cannot be given back in time is dropped, which closes it.
-            select(session.recycle(), Limit::new(self.answer_within)).await;
+            in_time(session.recycle(), self.answer_within).await;
         }
     }
 

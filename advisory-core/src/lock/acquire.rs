@@ -164,16 +164,18 @@ impl Attempt {
     /// Sends the session on its way, if it has not got the lock.
     async fn end(self, place: Option<Place>) -> Result<Option<(Hold, Arc<Frame>)>> {
         match self.outcome {
-            Ok(Some(hold)) => return Ok(Some((hold.leading(place), self.frame))),
-            Ok(None) => Owner::leave_to_next(self.owner, place).await,
+            Ok(Some(hold)) => Ok(Some((hold.leading(place), self.frame))),
+            Ok(None) => {
+                Owner::leave_to_next(self.owner, place).await;
+                Ok(None)
+            }
             Err(error) => {
                 // A statement that has not been answered leaves nothing to go back to the pool.
                 if !error.is_unanswered() {
                     Owner::leave_to_next(self.owner, place).await;
                 }
-                return Err(error);
+                Err(error)
             }
         }
-        Ok(None)
     }
 }

@@ -25,13 +25,12 @@ impl Hold {
     }
 
     /// The hold of one who leads the local queue, and has to pass the lead on with its release.
-    pub(crate) fn leading(self, place: Option<Place>) -> Self {
+    pub(crate) fn leading(mut self, place: Option<Place>) -> Self {
         if let Some(place) = &place {
             place.holds();
         }
-        let mut hold = self;
-        hold.place = place;
-        hold
+        self.place = place;
+        self
     }
 
     pub(crate) fn claim(&self) -> Claim {

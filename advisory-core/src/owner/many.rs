@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{EntryId, Hold, Owner, Pending, Verdict};
+use super::{Hold, Owner, Verdict};
 use crate::{
     Error, Result,
     context::Frame,
@@ -74,14 +74,6 @@ impl Owner {
             }
         }
         Ok(taken)
-    }
-
-    fn pending(&self, claim: Claim, entry: EntryId) -> Pending<'_> {
-        Pending {
-            owner: self,
-            claim,
-            entry,
-        }
     }
 }
 

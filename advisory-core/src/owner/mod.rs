@@ -91,11 +91,7 @@ impl Owner {
                     return Ok(Some(hold));
                 }
                 Verdict::Ask(entry) => {
-                    let request = Pending {
-                        owner: self,
-                        claim,
-                        entry,
-                    };
+                    let request = self.pending(claim, entry);
                     let granted = patience.bound_answer(self.ask(claim, patience)).await;
                     let granted = granted.map_err(|error| self.or_lost(error))?;
                     return Ok(granted.then(|| self.hold(claim, request.granted())));
@@ -212,6 +208,14 @@ impl Owner {
 
     fn hold(self: &Arc<Self>, claim: Claim, entry: EntryId) -> Hold {
         Hold::new(Arc::clone(self), claim, entry)
+    }
+
+    fn pending(&self, claim: Claim, entry: EntryId) -> Pending<'_> {
+        Pending {
+            owner: self,
+            claim,
+            entry,
+        }
     }
 
     fn table(&self) -> MutexGuard<'_, Table> {

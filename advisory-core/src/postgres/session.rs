@@ -1,11 +1,10 @@
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, future::Future, mem, pin::pin, time::Duration};
+use std::{fmt, mem};
 
 use async_lock::SemaphoreGuardArc;
 use async_trait::async_trait;
-use futures::future::{Either, select};
 
 use super::{
     Connection, DriverError, Param, Row, Value, holders,
@@ -17,7 +16,7 @@ use super::{
 };
 use crate::{
     Error, FencingToken, Holder, LockKey, LockSession, Result,
-    limit::Limit,
+    limit::in_time,
     spi::{Claim, Request, SessionId, Turn, Waited},
 };
 
@@ -58,14 +57,14 @@ impl<C: Connection> PostgresSession<C> {
         let mut answers = Vec::with_capacity(batch.len());
         let mut runs = batch.chunk_by(|a, b| kind(*a) == kind(*b)).peekable();
         while let Some(requests) = runs.next() {
-            let exchanged = runs.next_if(|next| exchange(requests, next).is_some());
-            let exchanged = exchanged.unwrap_or_default();
-            let rows = match exchange(requests, exchanged) {
-                Some(statement) => self.exchange(statement, requests, exchanged).await,
+            let statement = runs.peek().and_then(|next| exchange(requests, next));
+            let tries = statement.and_then(|_| runs.next()).unwrap_or_default();
+            let rows = match statement {
+                Some(statement) => self.exchange(statement, requests, tries).await,
                 None => self.query(requests).await,
             };
             let rows = rows.map_err(|error| self.failed(error))?;
-            if rows.len() != requests.len() + exchanged.len() {
+            if rows.len() != requests.len() + tries.len() {
                 return Err(self.failed(DriverError::unexpected_answer()));
             }
             for row in rows {
@@ -151,12 +150,10 @@ impl<C: Connection> PostgresSession<C> {
             awaited.map_err(|error| self.failed(error))?
         };
         let slice = slice::length(turn, deadlock_timeout, in_a_cycle);
-        let ended = {
-            let ended = pin!(wait::wait(&mut self.connection, &self.server, claim, slice));
-            match turn.answer_within {
-                Some(grace) => in_time(ended, slice.saturating_add(grace)).await,
-                None => Some(ended.await),
-            }
+        let wait = wait::wait(&mut self.connection, &self.server, claim, slice);
+        let ended = match turn.answer_within {
+            Some(grace) => in_time(wait, slice.saturating_add(grace)).await,
+            None => Some(wait.await),
         };
         let Some(ended) = ended else {
             self.lost = true;
@@ -299,14 +296,6 @@ impl<C: Connection> fmt::Debug for PostgresSession<C> {
             .field("server", &self.server)
             .field("lost", &self.lost)
             .finish_non_exhaustive()
-    }
-}
-
-/// What comes of work that has so much time.
-async fn in_time<T>(work: impl Future<Output = T> + Unpin, limit: Duration) -> Option<T> {
-    match select(work, Limit::new(limit)).await {
-        Either::Left((outcome, _)) => Some(outcome),
-        Either::Right(_) => None,
     }
 }
 
