@@ -82,14 +82,10 @@ impl Hold {
     /// Hands the lock over, or returns the session that still has it.
     fn hand_over(&mut self) -> Option<Arc<Owner>> {
         let owner = self.owner.take()?;
-        match self.place.take() {
-            Some(place) if owner.may_hand_over(self.entry) => {
-                Owner::pass_on(owner, Some(place), Some(self.entry))
-            }
-            place => {
-                self.place = place;
-                Some(owner)
-            }
+        if self.leads() && owner.may_hand_over(self.entry) {
+            Owner::pass_on(owner, &mut self.place, Some(self.entry))
+        } else {
+            Some(owner)
         }
     }
 }
@@ -101,14 +97,13 @@ impl Drop for Hold {
         let Some(owner) = self.hand_over() else {
             return;
         };
-        let place = self.place.take();
-        let is_followed = place.as_ref().is_some_and(Place::is_followed);
+        let is_followed = self.place.as_ref().is_some_and(Place::is_followed);
         // Two that leave at once may both see the other; then both unlock, and the session goes.
         let stays = is_followed || Arc::strong_count(&owner) > 1;
         if owner.forget(self.claim, self.entry) && stays {
             owner.line.owe([self.claim]);
         }
-        drop(Owner::pass_on(owner, place, None));
+        drop(Owner::pass_on(owner, &mut self.place, None));
     }
 }
 

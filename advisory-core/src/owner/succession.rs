@@ -35,22 +35,22 @@ impl Owner {
     }
 
     /// Leaves the session to the next in the queue, or as [`leave`](Self::leave) does.
-    pub(crate) async fn leave_to_next(owner: Arc<Self>, place: Option<Place>) {
-        if let Some(owner) = Self::pass_on(owner, place, None) {
+    pub(crate) async fn leave_to_next(owner: Arc<Self>, mut place: Option<Place>) {
+        if let Some(owner) = Self::pass_on(owner, &mut place, None) {
             Self::leave(owner).await;
         }
     }
 
     /// Passes the session on, and a lock with it. It comes back if others live on it, or nobody is
-    /// there to take it.
+    /// there to take it; then the place is kept, and with it the lead.
     pub(super) fn pass_on(
         owner: Arc<Self>,
-        place: Option<Place>,
+        place: &mut Option<Place>,
         lock: Option<EntryId>,
     ) -> Option<Arc<Self>> {
         let fit = Arc::strong_count(&owner) == 1
             && (owner.line.is_at_rest() || lock.is_none() && owner.line.is_only_unlocking());
-        let Some(place) = place.filter(|place| fit && place.is_followed()) else {
+        let Some(place) = place.take_if(|place| fit && place.is_followed()) else {
             return Some(owner);
         };
         owner.vitals.change_hands();

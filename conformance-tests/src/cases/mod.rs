@@ -206,6 +206,7 @@ list! {
         first_come_is_first_served
         a_cancelled_waiter_leaves_the_queue
         one_who_goes_with_the_lock_passes_it_on
+        who_comes_during_a_release_gets_the_session
         one_who_does_not_poll_holds_up_nobody_for_long
         a_silent_holder_is_not_relied_on
         a_lost_lock_is_not_handed_over

@@ -4,8 +4,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use advisory_core::{Error, Stage};
-use futures::{FutureExt, future::join_all, poll};
+use advisory_core::{Error, Lock, LockGuard, Result, Stage};
+use futures::{
+    FutureExt,
+    future::{BoxFuture, join_all},
+    poll,
+};
 
 use crate::{
     Env,
@@ -85,11 +89,7 @@ pub(super) async fn first_come_is_first_served(env: &Env) {
 
 pub(super) async fn a_cancelled_waiter_leaves_the_queue(env: &Env) {
     let lock = env.manager().await.named("imports:run");
-    let guard = lock.lock().await.unwrap();
-    let mut first = Box::pin(lock.lock());
-    let mut second = Box::pin(lock.lock());
-    assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
-
+    let (guard, first, second) = held_and_wanted(&lock).await;
     drop(first);
     guard.release().await.unwrap();
     second.await.unwrap().release().await.unwrap();
@@ -99,25 +99,45 @@ pub(super) async fn a_cancelled_waiter_leaves_the_queue(env: &Env) {
 /// The lock is already his when he goes.
 pub(super) async fn one_who_goes_with_the_lock_passes_it_on(env: &Env) {
     let lock = env.manager().await.named("imports:run");
-    let guard = lock.lock().await.unwrap();
-    let mut first = Box::pin(lock.lock());
-    let mut second = Box::pin(lock.lock());
-    assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
-
+    let (guard, first, second) = held_and_wanted(&lock).await;
     guard.release().await.unwrap();
     drop(first);
     second.await.unwrap().release().await.unwrap();
     env.until_empty().await;
 }
 
+/// A guard, and two who wait for it in this order.
+async fn held_and_wanted(lock: &Lock) -> (LockGuard, Wait<'_>, Wait<'_>) {
+    let guard = lock.lock().await.unwrap();
+    let (mut first, mut second) = (wait(lock), wait(lock));
+    assert!(poll!(&mut first).is_pending() && poll!(&mut second).is_pending());
+    (guard, first, second)
+}
+
+type Wait<'a> = BoxFuture<'a, Result<LockGuard>>;
+
+fn wait(lock: &Lock) -> Wait<'_> {
+    lock.lock().boxed()
+}
+
+/// He who releases the lock leads until it is given back, so nobody opens a session beside his.
+pub(super) async fn who_comes_during_a_release_gets_the_session(env: &Env) {
+    // However long ago it was granted, it might be handed over, but there was nobody.
+    let options = env.options().hand_over_within(DEADLINE);
+    let lock = env.manager_with(2, options).await.named("imports:run");
+    let guard = lock.lock().await.unwrap();
+    let (released, next) = futures::join!(guard.release(), lock.lock());
+    released.unwrap();
+    next.unwrap().release().await.unwrap();
+    // In memory a session that is given back has ended.
+    assert!(env.sessions().await.len() <= 1);
+    env.until_empty().await;
+}
+
 /// Somebody queues up, and never polls again.
 pub(super) async fn one_who_does_not_poll_holds_up_nobody_for_long(env: &Env) {
     let lock = env.manager().await.named("imports:run");
-    let guard = lock.lock().await.unwrap();
-    let mut sleeper = Box::pin(lock.lock());
-    let mut next = Box::pin(lock.lock());
-    assert!(poll!(&mut sleeper).is_pending() && poll!(&mut next).is_pending());
-
+    let (guard, sleeper, next) = held_and_wanted(&lock).await;
     let released = Instant::now();
     guard.release().await.unwrap();
     next.await.unwrap().release().await.unwrap();
@@ -125,7 +145,7 @@ pub(super) async fn one_who_does_not_poll_holds_up_nobody_for_long(env: &Env) {
 
     // Nor does he keep the lock, when nobody is behind him.
     let guard = lock.lock().await.unwrap();
-    let mut forgotten = Box::pin(lock.lock());
+    let mut forgotten = wait(&lock);
     assert!(poll!(&mut forgotten).is_pending());
     guard.release().await.unwrap();
     std::mem::forget(forgotten);
