@@ -56,6 +56,12 @@ impl Call {
         !requests.is_empty() && requests.iter().all(|request| request.is_unlock())
     }
 
+    /// Whether this is a batch that takes claims and gives none back.
+    pub(super) fn only_tries(&self) -> bool {
+        let requests = self.requests();
+        !requests.is_empty() && !requests.iter().any(|request| request.is_unlock())
+    }
+
     /// What the session has taken, if this was its answer.
     pub(super) fn granted(&self, answer: &Answer) -> Vec<Claim> {
         match (self, answer) {

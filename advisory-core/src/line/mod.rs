@@ -220,13 +220,9 @@ impl Line {
     /// Whether all that goes on is an unlock that nobody waits for.
     pub(crate) fn is_only_unlocking(&self) -> bool {
         let state = self.state();
-        let unlocking = match &state.seat {
-            Seat::Busy { errand, .. } => errand
-                .iter()
-                .all(|asked| asked.ticket.is_none() && asked.call.only_unlocks()),
-            Seat::Idle(_) | Seat::Lost(_) => false,
-        };
-        unlocking && state.queue.is_empty()
+        let mut errand = state.seat.errand().iter();
+        let unlocking = errand.all(|asked| asked.ticket.is_none() && asked.call.only_unlocks());
+        !state.seat.errand().is_empty() && unlocking && state.queue.is_empty()
     }
 
     /// Whether somebody waits for the session.
@@ -317,13 +313,15 @@ impl Line {
         for mut ended in ended {
             if together && ended.answer.is_err() && matches!(state.seat, Seat::Idle(_)) {
                 // The session holds nothing of what the batches named. So what was to be given back
-                // is; whose fault it was with the others they find out one by one.
-                if !ended.call.only_unlocks() {
+                // is; whose fault it was with the others they find out one by one. Who asked for both
+                // is told as if he had come alone, for his unlocks cannot be repeated.
+                if ended.call.only_unlocks() {
+                    let done = vec![true; ended.call.requests().len()];
+                    ended.answer = Ok(Answer::Done(done));
+                } else if ended.call.only_tries() {
                     state.queue.extend(ended.again());
                     continue;
                 }
-                let done = vec![true; ended.call.requests().len()];
-                ended.answer = Ok(Answer::Done(done));
             }
             match ended.ticket {
                 Some(ticket) => {
@@ -471,11 +469,9 @@ impl State {
 
     /// Whether there is something to do that no caller waits for.
     fn has_orphans(&self) -> bool {
-        let unwanted = match &self.seat {
-            Seat::Busy { errand, .. } => errand.iter().all(|asked| asked.ticket.is_none()),
-            Seat::Idle(_) | Seat::Lost(_) => false,
-        };
-        unwanted || !self.debts.is_empty()
+        let errand = self.seat.errand();
+        let unwanted = errand.iter().all(|asked| asked.ticket.is_none());
+        !errand.is_empty() && unwanted || !self.debts.is_empty()
     }
 }
 

@@ -93,6 +93,14 @@ impl Seat {
         Poll::Ready(ended)
     }
 
+    /// What is under way; empty if nothing is.
+    pub(super) fn errand(&self) -> &[Asked] {
+        match self {
+            Self::Busy { errand, .. } => errand,
+            Self::Idle(_) | Self::Lost(_) => &[],
+        }
+    }
+
     /// The loss, if the session is lost.
     pub(super) fn lost(&self) -> Option<Error> {
         match self {

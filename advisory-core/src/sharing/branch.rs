@@ -18,12 +18,16 @@ use super::{
 };
 use crate::{
     Error, FencingToken, Holder, LockKey, LockMode, LockSession, Result,
-    line::Vitals,
+    line::{LineOwner, Vitals},
     spi::{Claim, Request, SessionId, Turn, Waited},
 };
 
 /// How long a branch waits for another one before it looks again, where nobody tells it.
 const TURN: Duration = Duration::from_millis(400);
+
+const NOT_YET: Waited = Waited::TurnOver {
+    behind_readers: false,
+};
 
 /// One owner of locks on a session that others use as well.
 ///
@@ -136,17 +140,14 @@ impl Branch {
 
     async fn ask_trunk(&mut self, batch: Vec<Request>) -> Result<Vec<bool>> {
         let may_move = !self.holds_on_trunk();
-        if may_move {
-            self.trunk = self.forest.trunk().await?;
-        }
-        let mut done = self.trunk.submit(batch.clone()).await;
+        let mut done = self.trunk.line().submit(batch.clone()).await;
         // To one who held nothing on it, it is no loss.
         if may_move
             && self.trunk.is_lost()
             && done.as_ref().is_err_and(|error| !error.is_unanswered())
         {
             self.trunk = self.forest.trunk().await?;
-            done = self.trunk.submit(batch).await;
+            done = self.trunk.line().submit(batch).await;
         }
         self.id = self.id.or(self.trunk.id());
         done
@@ -205,51 +206,59 @@ impl Branch {
     }
 
     async fn wait_for_turn(&mut self, claim: Claim, turn: Turn) -> Result<Waited> {
-        const NOT_YET: Waited = Waited::TurnOver {
-            behind_readers: false,
-        };
         let is_waiting = self.claims.iter().any(|passed| passed.claim == claim);
         if !is_waiting {
             let left = self.forest.gate.listen();
-            let pause = Delay::new(turn.patience.map_or(TURN, |patience| patience.min(TURN)));
+            let pause = turn.patience.map_or(TURN, |patience| patience.min(TURN));
             match self.enter(claim) {
                 Entrance::Shut => {
-                    select(left, pause).await;
+                    select(left, Delay::new(pause)).await;
                     return Ok(NOT_YET);
                 }
                 Entrance::Open if !self.aside.contains_key(&claim.key) => {
-                    if self.ask_trunk(vec![Request::TryLock(claim)]).await? == [true] {
-                        self.conclude(claim, true);
-                        return Ok(Waited::Granted);
-                    }
-                    if claim.mode == LockMode::Shared && self.holds(claim.key) {
-                        // A try misses while a writer is queued, though who writes may read.
-                        let waited = self.trunk.wait(claim).await?;
-                        self.conclude(claim, waited == Waited::Granted);
+                    if let Some(waited) = self.wait_on_trunk(claim, pause).await? {
                         return Ok(waited);
-                    }
-                    if self.holds(claim.key) {
-                        // What stands in the way of an upgrade elsewhere would stand in the way of
-                        // a session of its own, too, and this branch with it.
-                        self.conclude(claim, false);
-                        pause.await;
-                        return Ok(NOT_YET);
                     }
                 }
                 Entrance::Open | Entrance::Aside => {}
             }
         }
+        self.wait_aside(claim, turn).await
+    }
+
+    /// Takes what is to be had on the trunk without waiting; `None` if the wait has to be aside.
+    async fn wait_on_trunk(&mut self, claim: Claim, pause: Duration) -> Result<Option<Waited>> {
+        if self.ask_trunk(vec![Request::TryLock(claim)]).await? == [true] {
+            self.conclude(claim, true);
+            return Ok(Some(Waited::Granted));
+        }
+        if !self.holds(claim.key) {
+            return Ok(None);
+        }
+        // What stands in the way of an upgrade elsewhere would stand in the way of a session of its
+        // own, too, and this branch with it.
+        let waited = if claim.mode == LockMode::Exclusive {
+            self.conclude(claim, false);
+            Delay::new(pause).await;
+            NOT_YET
+        } else {
+            // A try misses while a writer is queued, though who writes may read.
+            let waited = self.trunk.wait(claim).await?;
+            self.conclude(claim, waited == Waited::Granted);
+            waited
+        };
+        Ok(Some(waited))
+    }
+
+    /// Waits on the session that the key has to itself.
+    async fn wait_aside(&mut self, claim: Claim, turn: Turn) -> Result<Waited> {
         let turn = Turn {
             holding: self.aside.contains_key(&claim.key) && self.holds(claim.key),
             wanted: false,
             ..turn
         };
-        let waited = self
-            .aside(claim.key)
-            .await?
-            .session
-            .wait(claim, turn)
-            .await?;
+        let aside = self.aside(claim.key).await?;
+        let waited = aside.session.wait(claim, turn).await?;
         self.heard_aside(claim.key);
         if waited == Waited::Granted {
             self.conclude(claim, true);
@@ -270,7 +279,7 @@ impl Branch {
                 self.lost |= self.holds(claim.key);
                 drop(aside);
             } else if was_held {
-                self.trunk.owe([claim]);
+                self.trunk.line().owe([claim]);
             }
         }
     }
@@ -298,7 +307,7 @@ impl LockSession for Branch {
     }
 
     fn notices_loss(&self) -> bool {
-        self.trunk.notices_loss()
+        self.trunk.line().notices_loss()
     }
 
     async fn submit(&mut self, batch: &[Request]) -> Result<Vec<bool>> {
@@ -323,7 +332,7 @@ impl LockSession for Branch {
 
     async fn holders(&mut self, key: LockKey) -> Result<Vec<Holder>> {
         self.check()?;
-        self.trunk.holders(key).await
+        self.trunk.line().holders(key).await
     }
 
     /// Written where a lock is held, so that nobody gets one whose lock has gone. If there are
@@ -332,7 +341,7 @@ impl LockSession for Branch {
         self.check()?;
         let mut token = None;
         if self.holds_on_trunk() || self.aside.is_empty() {
-            token = Some(self.trunk.fencing_token().await?);
+            token = Some(self.trunk.line().fencing_token().await?);
         }
         let sessions = self.aside.values_mut().map(|aside| &mut aside.session);
         for session in sessions {

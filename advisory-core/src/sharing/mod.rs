@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 
 use self::{branch::Branch, gate::Gate, trunk::Trunk};
-use crate::{LockBackend, LockSession, Options, Result};
+use crate::{LockBackend, LockSession, Options, Result, line::LineOwner};
 
 /// A backend whose sessions are all branches of one session of another backend, the trunk.
 ///
@@ -85,7 +85,7 @@ impl LockBackend for SharedSessions {
 
     async fn close(&self) -> Result<()> {
         if let Some(trunk) = self.forest.replace_trunk(None) {
-            trunk.recycle().await;
+            trunk.line().recycle().await;
         }
         self.forest.backend.close().await
     }

@@ -6,9 +6,9 @@ use std::{
 use futures::future::BoxFuture;
 
 use crate::{
-    FencingToken, Holder, LockKey, LockSession, Options, Result, SessionId,
+    LockSession, Options, Result, SessionId,
     line::{Line, LineOwner, Vitals},
-    spi::{Claim, Request, Turn, Waited},
+    spi::{Claim, Turn, Waited},
 };
 
 /// How long something may take that needs no waiting.
@@ -43,15 +43,6 @@ impl Trunk {
         self.line.check().is_err()
     }
 
-    pub(super) fn notices_loss(&self) -> bool {
-        self.line.notices_loss()
-    }
-
-    /// Travels with whatever else is asked for at this moment.
-    pub(super) async fn submit(&self, batch: Vec<Request>) -> Result<Vec<bool>> {
-        self.line.submit(batch).await
-    }
-
     /// Keeps all branches waiting, so it is only for what is granted at once.
     pub(super) async fn wait(&self, claim: Claim) -> Result<Waited> {
         let turn = Turn {
@@ -62,25 +53,8 @@ impl Trunk {
         self.line.wait(claim, turn).await
     }
 
-    /// Gives claims back that nobody holds any more.
-    pub(super) fn owe(&self, claims: impl IntoIterator<Item = Claim>) {
-        self.line.owe(claims);
-    }
-
-    pub(super) async fn holders(&self, key: LockKey) -> Result<Vec<Holder>> {
-        self.line.holders(key).await
-    }
-
-    pub(super) async fn fencing_token(&self) -> Result<FencingToken> {
-        self.line.fencing_token().await
-    }
-
     pub(super) async fn probe(&self) -> Result<()> {
         self.line.probe(self.line.answer_within()).await
-    }
-
-    pub(super) async fn recycle(&self) {
-        self.line.recycle().await;
     }
 }
 
