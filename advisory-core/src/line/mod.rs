@@ -4,14 +4,15 @@ mod attendant;
 mod bell;
 mod call;
 mod seat;
+mod state;
+mod ticket;
 mod vitals;
 
 use std::{
     collections::VecDeque,
     fmt,
-    future::{Future, poll_fn},
+    future::poll_fn,
     mem,
-    pin::Pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
@@ -29,7 +30,9 @@ pub(crate) use self::{
 use self::{
     bell::Bell,
     call::{Answer, Call},
-    seat::{Asked, Ended, Errand, Seat},
+    seat::{Asked, Ended, Seat},
+    state::State,
+    ticket::Ticket,
 };
 use crate::{
     Error, FencingToken, Holder, LockKey, Options, Result,
@@ -68,20 +71,6 @@ pub(crate) trait LineOwner: fmt::Debug + Send + Sync + 'static {
 
     /// What is to be done when the attendant, who may be the last one to hold it, leaves it.
     fn leave(self: Arc<Self>) -> BoxFuture<'static, ()>;
-}
-
-#[derive(Debug)]
-struct State {
-    seat: Seat,
-    /// Calls that have not begun, in the order of their arrival.
-    queue: VecDeque<Asked>,
-    /// Calls that have ended, and what their callers have not come for yet.
-    ended: Vec<Ended>,
-    /// Claims that nobody holds any more. They are unlocked before the next call begins.
-    debts: Vec<Claim>,
-    /// Whether the attendant has been called, and is not done yet.
-    attended: bool,
-    next_ticket: TicketId,
 }
 
 /// Names a call, and whoever listens to the bell for it.
@@ -364,142 +353,6 @@ impl Line {
     }
 }
 
-/// A call that is on its way. Its drop gives it up.
-#[derive(Debug)]
-#[must_use = "a call that is not awaited is given up"]
-struct Ticket<'a> {
-    line: &'a Line,
-    id: TicketId,
-    answered: bool,
-}
-
-impl Future for Ticket<'_> {
-    type Output = Result<Answer>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Answer>> {
-        self.line.bell.listen(self.id, cx.waker());
-        let _hush = self.line.bell.hush();
-        let mut state = self.line.state();
-        let driven = self.line.drive(&mut state);
-        let answer = match state.take_ended(self.id) {
-            Some(ended) => ended.answer,
-            // Nothing is left to do, and there is no answer: a backend panicked while somebody
-            // else was polling this call.
-            None if driven.is_ready() => Err(state.seat.lost().unwrap_or_else(no_answer)),
-            None => return Poll::Pending,
-        };
-        drop(state);
-        // Whoever has his answer need not be woken for it, which would cost him another turn.
-        self.line.bell.forget(self.id);
-        self.answered = true;
-        Poll::Ready(answer)
-    }
-}
-
-impl Drop for Ticket<'_> {
-    fn drop(&mut self) {
-        self.line.bell.forget(self.id);
-        let leaves_orphans = {
-            let mut state = self.line.state();
-            if !self.answered {
-                state.give_up(self.id);
-            }
-            state.has_orphans()
-        };
-        if leaves_orphans {
-            self.line.nudge();
-        }
-    }
-}
-
-impl State {
-    fn take_ended(&mut self, ticket: TicketId) -> Option<Ended> {
-        let mut ended = self.ended.iter();
-        let at = ended.position(|ended| ended.ticket == Some(ticket))?;
-        Some(self.ended.swap_remove(at))
-    }
-
-    /// The caller has gone. What the session took for him, or was to unlock, nobody holds.
-    fn give_up(&mut self, ticket: TicketId) {
-        if let Some(ended) = self.take_ended(ticket) {
-            self.debts.extend(ended.granted());
-        }
-        if let Seat::Busy { errand, .. } = &mut self.seat {
-            let of_ticket = errand
-                .iter_mut()
-                .filter(|asked| asked.ticket == Some(ticket));
-            of_ticket.for_each(|asked| asked.ticket = None);
-        }
-        let mut queue = self.queue.iter();
-        if let Some(at) = queue.position(|asked| asked.ticket == Some(ticket))
-            && let Some(asked) = self.queue.remove(at)
-        {
-            let unlocks = asked.call.requests().iter();
-            let unlocks = unlocks.filter(|request| request.is_unlock());
-            self.debts.extend(unlocks.map(|request| request.claim()));
-        }
-    }
-
-    /// What goes to the session next: what is owed, with all batches that wait; or the call whose
-    /// turn it is.
-    fn next_errand(&mut self) -> Errand {
-        let mut errand = Errand::new();
-        if !self.debts.is_empty() {
-            let unlocks = mem::take(&mut self.debts).into_iter();
-            errand.push(Asked {
-                call: Call::Submit(unlocks.map(Request::Unlock).collect()),
-                ticket: None,
-                alone: false,
-            });
-        }
-        while let Some(next) = self.queue.front() {
-            let together = !next.alone && matches!(next.call, Call::Submit(_));
-            if !together && !errand.is_empty() {
-                break;
-            }
-            errand.extend(self.queue.pop_front());
-            if !together {
-                break;
-            }
-        }
-        // What is given back first, others can have sooner.
-        errand.sort_by_key(|asked| !asked.call.only_unlocks());
-        errand
-    }
-
-    /// Whether there is something to do that no caller waits for.
-    fn has_orphans(&self) -> bool {
-        let errand = self.seat.errand();
-        let unwanted = errand.iter().all(|asked| asked.ticket.is_none());
-        !errand.is_empty() && unwanted || !self.debts.is_empty()
-    }
-}
-
-impl Ended {
-    /// What the session has taken by this call.
-    fn granted(&self) -> Vec<Claim> {
-        let answer = self.answer.as_ref();
-        answer.map_or_else(|_| Vec::new(), |answer| self.call.granted(answer))
-    }
-
-    /// The same call once more, by itself, if somebody still wants it.
-    fn again(self) -> Option<Asked> {
-        self.ticket.map(|ticket| Asked {
-            call: self.call,
-            ticket: Some(ticket),
-            alone: true,
-        })
-    }
-}
-
 fn no_answer() -> Error {
     Error::backend("the session answered another question than the one asked")
-}
-
-impl fmt::Debug for Ended {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Ended")
-            .field("call", &self.call)
-            .finish_non_exhaustive()
-    }
 }

@@ -10,7 +10,10 @@ use super::{
     TicketId,
     call::{Answer, Answered, Call, perform},
 };
-use crate::{Cause, Error, Result, spi::LockSession};
+use crate::{
+    Cause, Error, Result,
+    spi::{Claim, LockSession},
+};
 
 /// The session, and what it is doing.
 pub(super) enum Seat {
@@ -133,6 +136,21 @@ fn deliver(errand: Errand, answer: Result<Answer>) -> Vec<Ended> {
 }
 
 impl Ended {
+    /// What the session has taken by this call.
+    pub(super) fn granted(&self) -> Vec<Claim> {
+        let answer = self.answer.as_ref();
+        answer.map_or_else(|_| Vec::new(), |answer| self.call.granted(answer))
+    }
+
+    /// The same call once more, by itself, if somebody still wants it.
+    pub(super) fn again(self) -> Option<Asked> {
+        self.ticket.map(|ticket| Asked {
+            call: self.call,
+            ticket: Some(ticket),
+            alone: true,
+        })
+    }
+
     fn misses_a_claim(&self) -> bool {
         let answer = self.answer.as_ref();
         answer.is_ok_and(|answer| self.call.misses_a_claim(answer))
@@ -146,5 +164,13 @@ impl fmt::Debug for Seat {
             Self::Busy { errand, .. } => f.debug_tuple("Busy").field(errand).finish(),
             Self::Lost(cause) => f.debug_tuple("Lost").field(cause).finish(),
         }
+    }
+}
+
+impl fmt::Debug for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ended")
+            .field("call", &self.call)
+            .finish_non_exhaustive()
     }
 }

@@ -1,0 +1,86 @@
+use std::{collections::VecDeque, mem};
+
+use super::{
+    TicketId,
+    call::Call,
+    seat::{Asked, Ended, Errand, Seat},
+};
+use crate::spi::{Claim, Request};
+
+/// The session of a line, and what there is for it to do.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) seat: Seat,
+    /// Calls that have not begun, in the order of their arrival.
+    pub(super) queue: VecDeque<Asked>,
+    /// Calls that have ended, and what their callers have not come for yet.
+    pub(super) ended: Vec<Ended>,
+    /// Claims that nobody holds any more. They are unlocked before the next call begins.
+    pub(super) debts: Vec<Claim>,
+    /// Whether the attendant has been called, and is not done yet.
+    pub(super) attended: bool,
+    pub(super) next_ticket: TicketId,
+}
+
+impl State {
+    pub(super) fn take_ended(&mut self, ticket: TicketId) -> Option<Ended> {
+        let mut ended = self.ended.iter();
+        let at = ended.position(|ended| ended.ticket == Some(ticket))?;
+        Some(self.ended.swap_remove(at))
+    }
+
+    /// The caller has gone. What the session took for him, or was to unlock, nobody holds.
+    pub(super) fn give_up(&mut self, ticket: TicketId) {
+        if let Some(ended) = self.take_ended(ticket) {
+            self.debts.extend(ended.granted());
+        }
+        if let Seat::Busy { errand, .. } = &mut self.seat {
+            let of_ticket = errand
+                .iter_mut()
+                .filter(|asked| asked.ticket == Some(ticket));
+            of_ticket.for_each(|asked| asked.ticket = None);
+        }
+        let mut queue = self.queue.iter();
+        if let Some(at) = queue.position(|asked| asked.ticket == Some(ticket))
+            && let Some(asked) = self.queue.remove(at)
+        {
+            let unlocks = asked.call.requests().iter();
+            let unlocks = unlocks.filter(|request| request.is_unlock());
+            self.debts.extend(unlocks.map(|request| request.claim()));
+        }
+    }
+
+    /// What goes to the session next: what is owed, with all batches that wait; or the call whose
+    /// turn it is.
+    pub(super) fn next_errand(&mut self) -> Errand {
+        let mut errand = Errand::new();
+        if !self.debts.is_empty() {
+            let unlocks = mem::take(&mut self.debts).into_iter();
+            errand.push(Asked {
+                call: Call::Submit(unlocks.map(Request::Unlock).collect()),
+                ticket: None,
+                alone: false,
+            });
+        }
+        while let Some(next) = self.queue.front() {
+            let together = !next.alone && matches!(next.call, Call::Submit(_));
+            if !together && !errand.is_empty() {
+                break;
+            }
+            errand.extend(self.queue.pop_front());
+            if !together {
+                break;
+            }
+        }
+        // What is given back first, others can have sooner.
+        errand.sort_by_key(|asked| !asked.call.only_unlocks());
+        errand
+    }
+
+    /// Whether there is something to do that no caller waits for.
+    pub(super) fn has_orphans(&self) -> bool {
+        let errand = self.seat.errand();
+        let unwanted = errand.iter().all(|asked| asked.ticket.is_none());
+        !errand.is_empty() && unwanted || !self.debts.is_empty()
+    }
+}

@@ -1,0 +1,56 @@
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use super::{Line, TicketId, call::Answer, no_answer};
+use crate::Result;
+
+/// A call that is on its way. Its drop gives it up.
+#[derive(Debug)]
+#[must_use = "a call that is not awaited is given up"]
+pub(super) struct Ticket<'a> {
+    pub(super) line: &'a Line,
+    pub(super) id: TicketId,
+    pub(super) answered: bool,
+}
+
+impl Future for Ticket<'_> {
+    type Output = Result<Answer>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Answer>> {
+        self.line.bell.listen(self.id, cx.waker());
+        let _hush = self.line.bell.hush();
+        let mut state = self.line.state();
+        let driven = self.line.drive(&mut state);
+        let answer = match state.take_ended(self.id) {
+            Some(ended) => ended.answer,
+            // Nothing is left to do, and there is no answer: a backend panicked while somebody
+            // else was polling this call.
+            None if driven.is_ready() => Err(state.seat.lost().unwrap_or_else(no_answer)),
+            None => return Poll::Pending,
+        };
+        drop(state);
+        // Whoever has his answer need not be woken for it, which would cost him another turn.
+        self.line.bell.forget(self.id);
+        self.answered = true;
+        Poll::Ready(answer)
+    }
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        self.line.bell.forget(self.id);
+        let leaves_orphans = {
+            let mut state = self.line.state();
+            if !self.answered {
+                state.give_up(self.id);
+            }
+            state.has_orphans()
+        };
+        if leaves_orphans {
+            self.line.nudge();
+        }
+    }
+}
