@@ -3,11 +3,7 @@
 use std::sync::Arc;
 
 use crate::{
-    Error, Lock, LockGuard, Result,
-    context::Frame,
-    owner::{Hold, Owner},
-    patience::Patience,
-    spi::Claim,
+    Error, Lock, LockGuard, Result, context::Frame, owner::Owner, patience::Patience, spi::Claim,
 };
 
 /// Tries each of the locks, for a frame of the owner.
@@ -19,7 +15,7 @@ pub(crate) async fn try_each(
     let claims = claims(frame, locks)?;
     let holds = owner.try_each(&claims, frame).await?;
     let guards = holds.into_iter().zip(locks);
-    let guards = guards.map(|(hold, lock)| hold.map(|hold| guard(hold, lock)));
+    let guards = guards.map(|(hold, lock)| hold.map(|hold| lock.guard(hold)));
     Ok(guards.collect())
 }
 
@@ -50,22 +46,13 @@ pub(crate) async fn lock_all(
                 hold.ok_or_else(Error::no_miss)?
             }
         };
-        guards.push(guard(hold, lock));
+        guards.push(lock.guard(hold));
     }
     Ok(guards)
 }
 
-/// The claims of locks that belong to the frame's manager.
 fn claims(frame: &Frame, locks: &[Lock]) -> Result<Vec<Claim>> {
-    let claims = locks.iter().map(|lock| {
-        let ours = lock.manager() == frame.manager();
-        ours.then(|| lock.claim()).ok_or(Error::ForeignLock)
-    });
-    claims.collect()
-}
-
-fn guard(hold: Hold, lock: &Lock) -> LockGuard {
-    LockGuard::new(hold, lock.label().clone())
+    locks.iter().map(|lock| lock.claim_of(frame)).collect()
 }
 
 /// Names the lock that a wait was for, where the error knows its holders' key.

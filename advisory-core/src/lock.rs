@@ -6,7 +6,7 @@ use crate::{
     Error, Holder, LockGuard, LockKey, LockLabel, LockMode, Result,
     context::{Frame, ManagerId},
     manager::Shared,
-    owner::Owner,
+    owner::{Hold, Owner},
     patience::Patience,
     spi::Claim,
 };
@@ -108,7 +108,7 @@ impl Lock {
         self
     }
 
-    pub(crate) fn manager(&self) -> ManagerId {
+    fn manager(&self) -> ManagerId {
         self.shared.id
     }
 
@@ -117,6 +117,22 @@ impl Lock {
             key: self.label.key,
             mode: self.mode,
         }
+    }
+
+    /// The claim on it of a frame, which has to be of the same manager.
+    pub(crate) fn claim_of(&self, frame: &Frame) -> Result<Claim> {
+        let ours = self.manager() == frame.manager();
+        ours.then(|| self.claim()).ok_or(Error::ForeignLock)
+    }
+
+    pub(crate) fn guard(&self, hold: Hold) -> LockGuard {
+        LockGuard::new(hold, self.label.clone())
+    }
+
+    /// What an acquisition has come to, for one who wants a guard.
+    pub(crate) fn guarded(&self, acquired: Result<Option<Hold>>) -> Result<Option<LockGuard>> {
+        let hold = acquired.map_err(|error| error.about(&self.label))?;
+        Ok(hold.map(|hold| self.guard(hold)))
     }
 
     pub(crate) fn label(&self) -> &LockLabel {

@@ -286,15 +286,8 @@ impl Session {
     }
 
     async fn acquire(&self, lock: &Lock, patience: Patience) -> Result<Option<LockGuard>> {
-        if lock.manager() != self.frame.manager() {
-            return Err(Error::ForeignLock);
-        }
-        let hold = self
-            .owner
-            .acquire(lock.claim(), &self.frame, patience)
-            .await;
-        let hold = hold.map_err(|error| error.about(lock.label()))?;
-        Ok(hold.map(|hold| LockGuard::new(hold, lock.label().clone())))
+        let claim = lock.claim_of(&self.frame)?;
+        lock.guarded(self.owner.acquire(claim, &self.frame, patience).await)
     }
 }
 

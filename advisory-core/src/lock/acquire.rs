@@ -23,8 +23,7 @@ impl Lock {
                 .await
                 .map(|held| held.map(|(hold, _)| hold)),
         };
-        let hold = hold.map_err(|error| error.about(&self.label))?;
-        Ok(hold.map(|hold| LockGuard::new(hold, self.label.clone())))
+        self.guarded(hold)
     }
 
     /// Acquires for a section, which opens a frame that the lock belongs to.
@@ -130,7 +129,7 @@ impl Lock {
         frame: Arc<Frame>,
         section: impl AsyncFnOnce(&LockGuard) -> T,
     ) -> Result<T> {
-        let guard = LockGuard::new(hold, self.label.clone());
+        let guard = self.guard(hold);
         // After the guard, so that it is gone when a drop of this future comes to the guard, whose
         // own drop looks for others on the session.
         let watched = match self.on_loss {

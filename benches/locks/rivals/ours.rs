@@ -5,17 +5,22 @@ use advisory::{
     SqlxBackend, TokioPostgresBackend,
 };
 use async_trait::async_trait;
-use futures::future::BoxFuture;
+use futures::{
+    FutureExt,
+    future::{BoxFuture, ready},
+};
 
 use super::{Place, Rival, Section, pools};
 
 /// This library, on one of its backends.
 struct Ours {
     locks: LockManager,
-    run: Run,
-    many: Many,
-    query: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
+    manner: Manner,
+    query: Query,
 }
+
+/// A query on a connection of the same pool.
+type Query = Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// A way to use it.
 #[derive(Clone, Copy)]
@@ -34,8 +39,13 @@ impl Manner {
         }
     }
 
-    fn manager(&self, backend: impl LockBackend) -> LockManager {
-        LockManager::with_options(backend, Options::new().sessions(self.sessions))
+    fn on(self, backend: impl LockBackend, query: Query) -> Arc<dyn Rival> {
+        let options = Options::new().sessions(self.sessions);
+        Arc::new(Ours {
+            locks: LockManager::with_options(backend, options),
+            manner: self,
+            query,
+        })
     }
 
     /// By a guard, which nobody watches.
@@ -82,38 +92,25 @@ const WATCHED: Run = |lock, section| {
 pub(super) async fn on_tokio_postgres(place: Place, manner: Manner) -> Arc<dyn Rival> {
     let pool = pools::deadpool(&place);
     let backend = TokioPostgresBackend::from_pool(pool.clone()).with_options(options(&place));
-    Arc::new(Ours {
-        locks: manner.manager(backend),
-        run: manner.run,
-        many: manner.many,
-        query: Box::new(move || {
-            let pool = pool.clone();
-            Box::pin(async move { pools::query_deadpool(&pool).await })
-        }),
-    })
+    let query = move || {
+        let pool = pool.clone();
+        async move { pools::query_deadpool(&pool).await }.boxed()
+    };
+    manner.on(backend, Box::new(query))
 }
 
 pub(super) async fn on_sqlx(place: Place, manner: Manner) -> Arc<dyn Rival> {
     let pool = pools::sqlx(&place);
     let backend = SqlxBackend::from_pool(pool.clone()).with_options(options(&place));
-    Arc::new(Ours {
-        locks: manner.manager(backend),
-        run: manner.run,
-        many: manner.many,
-        query: Box::new(move || {
-            let pool = pool.clone();
-            Box::pin(async move { pools::query_sqlx(&pool).await })
-        }),
-    })
+    let query = move || {
+        let pool = pool.clone();
+        async move { pools::query_sqlx(&pool).await }.boxed()
+    };
+    manner.on(backend, Box::new(query))
 }
 
 pub(super) async fn in_memory(manner: Manner) -> Arc<dyn Rival> {
-    Arc::new(Ours {
-        locks: manner.manager(MemoryBackend::new()),
-        run: manner.run,
-        many: manner.many,
-        query: Box::new(|| Box::pin(async {})),
-    })
+    manner.on(MemoryBackend::new(), Box::new(|| ready(()).boxed()))
 }
 
 fn options(place: &Place) -> PostgresOptions {
@@ -127,7 +124,7 @@ fn options(place: &Place) -> PostgresOptions {
 #[async_trait]
 impl Rival for Ours {
     async fn cycle(&self, key: i64, section: Section<'_>) {
-        (self.run)(self.locks.keyed(key), section).await;
+        (self.manner.run)(self.locks.keyed(key), section).await;
     }
 
     async fn try_lock(&self, key: i64) -> bool {
@@ -140,7 +137,7 @@ impl Rival for Ours {
     async fn hold(&self, keys: Range<i64>, section: Section<'_>) {
         let session = self.locks.session().await.expect("a session");
         let locks: Vec<_> = keys.map(|key| self.locks.keyed(key)).collect();
-        let guards = match self.many {
+        let guards = match self.manner.many {
             Many::AtOnce => session.try_lock_each(&locks).await.expect("an answer"),
             Many::OneByOne => {
                 let mut guards = Vec::new();
@@ -155,7 +152,7 @@ impl Rival for Ours {
             .map(|guard| guard.expect("the lock"))
             .collect();
         section().await;
-        match self.many {
+        match self.manner.many {
             Many::AtOnce => LockGuard::release_all(guards).await.expect("an answer"),
             Many::OneByOne => {
                 for guard in guards {

@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use advisory_core::{Error, LockManager, Result, Stage};
+use advisory_core::{Error, LockGuard, LockManager, Result, Stage};
 use futures::poll;
 
 use crate::{
@@ -91,16 +91,15 @@ pub(super) async fn waits_for_a_section_and_what_it_nests(env: &Env) {
     close.await;
 }
 
+async fn held_elsewhere(env: &Env) -> LockGuard {
+    let rival = env.manager().await.named("imports:run");
+    rival.lock().await.unwrap()
+}
+
 pub(super) async fn waits_for_a_waiter(env: &Env) {
     let locks = env.manager().await;
     let lock = locks.named("imports:run");
-    let rival = env
-        .manager()
-        .await
-        .named("imports:run")
-        .lock()
-        .await
-        .unwrap();
+    let rival = held_elsewhere(env).await;
     let waiting = env.spawn({
         let lock = lock.clone();
         async move { lock.with(async || "ran").await }
@@ -142,13 +141,7 @@ pub(super) async fn waits_for_a_session(env: &Env) {
 pub(super) async fn waits_for_what_was_cancelled(env: &Env) {
     let locks = env.manager().await;
     let lock = locks.named("imports:run");
-    let rival = env
-        .manager()
-        .await
-        .named("imports:run")
-        .lock()
-        .await
-        .unwrap();
+    let rival = held_elsewhere(env).await;
     let waiting = env.spawn({
         let lock = lock.clone();
         async move { lock.lock().await.map(drop) }
