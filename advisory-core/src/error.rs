@@ -77,10 +77,14 @@ pub enum Error {
     ForeignLock,
 
     /// The connection does not keep one server session: locks would leak, and two clients could
-    /// hold the same one.
+    /// hold the same one. There is a pooler in transaction or statement mode in between, or
+    /// something that resets sessions between statements.
+    ///
+    /// Three things help: session pooling, a port that leads to the server directly, or, for
+    /// transaction pooling, the backend's pinned mode. (On PostgreSQL, `PostgresOptions::pinned`.)
     #[error(
         "the connection does not keep one server session (a pooler in transaction or statement \
-         mode?); use session pooling or a direct connection"
+         mode?); use session pooling, a direct connection, or pinned mode behind transaction pooling"
     )]
     SessionNotPinned,
 

@@ -55,6 +55,7 @@ mod patience;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 mod queue;
+mod report;
 mod session;
 mod sharing;
 pub mod spi;
@@ -72,5 +73,6 @@ pub use manager::LockManager;
 pub use mode::LockMode;
 pub use namespace::Namespace;
 pub use options::{Options, Sessions};
+pub use report::Pooling;
 pub use session::Session;
 pub use spi::{LockBackend, LockSession, SessionId};

@@ -71,6 +71,9 @@ impl Session {
     }
 
     /// Who this session is to the server; `None` until it has answered for the first time.
+    ///
+    /// A backend that keeps a server session only while something is held on it, as PostgreSQL's in
+    /// pinned mode do, has `None` in between, and may have another one after that.
     #[must_use]
     pub fn id(&self) -> Option<SessionId> {
         self.owner.vitals().id()

@@ -5,7 +5,7 @@ use async_trait::async_trait;
 use futures::future::select;
 use futures_timer::Delay;
 use sqlx::{
-    AssertSqlSafe, Decode, Execute, Executor, Postgres, Row as _, TypeInfo, ValueRef,
+    AssertSqlSafe, Decode, Execute, Executor, PgConnection, Postgres, Row as _, TypeInfo, ValueRef,
     error::BoxDynError,
     pool::PoolConnection,
     postgres::{PgRow, PgValueFormat, PgValueRef},
@@ -24,15 +24,31 @@ const BACK_WITHIN: Duration = Duration::from_secs(5);
 /// server rolls it back when it next looks at the socket.
 pub struct SqlxConnection {
     /// `None` once the connection is closed, or on its way back.
-    pooled: Option<PoolConnection<Postgres>>,
+    checkout: Option<Checkout>,
     /// The tokio runtime that the connection was checked out in, if it was one.
     runtime: Option<Handle>,
 }
 
+pub(crate) enum Checkout {
+    /// The pool's.
+    Pooled(PoolConnection<Postgres>),
+    /// None of the pool's.
+    Beside(PgConnection),
+}
+
+impl Checkout {
+    fn connection(&mut self) -> &mut PgConnection {
+        match self {
+            Self::Pooled(connection) => connection,
+            Self::Beside(connection) => connection,
+        }
+    }
+}
+
 impl SqlxConnection {
-    pub(crate) fn new(pooled: PoolConnection<Postgres>, runtime: Option<Handle>) -> Self {
+    pub(crate) fn new(checkout: Checkout, runtime: Option<Handle>) -> Self {
         Self {
-            pooled: Some(pooled),
+            checkout: Some(checkout),
             runtime,
         }
     }
@@ -41,10 +57,10 @@ impl SqlxConnection {
         &mut self,
         statement: impl Execute<'q, Postgres> + 'q,
     ) -> Result<Vec<Row>, DriverError> {
-        let Some(pooled) = &mut self.pooled else {
+        let Some(checkout) = &mut self.checkout else {
             return Err(error::closed());
         };
-        let rows = pooled.fetch_all(statement).await;
+        let rows = checkout.connection().fetch_all(statement).await;
         let rows = rows.and_then(|rows| rows.iter().map(row).collect());
         rows.map_err(|error| {
             // sqlx keeps no mark on a broken connection; this is the only notice there is.
@@ -58,9 +74,12 @@ impl SqlxConnection {
     /// Closes the socket and makes room in the pool, where dropping a `PoolConnection` would send
     /// it back to the pool, unfinished statement and all.
     fn close(&mut self) {
-        if let Some(pooled) = self.pooled.take() {
+        if let Some(checkout) = self.checkout.take() {
             let _context = self.enter_runtime();
-            drop(pooled.detach());
+            match checkout {
+                Checkout::Pooled(pooled) => drop(pooled.detach()),
+                Checkout::Beside(beside) => drop(beside),
+            }
         }
     }
 
@@ -111,7 +130,7 @@ impl Connection for SqlxConnection {
     }
 
     fn is_closed(&self) -> bool {
-        self.pooled.is_none()
+        self.checkout.is_none()
     }
 
     /// sqlx reads only when it is asked something.
@@ -122,7 +141,7 @@ impl Connection for SqlxConnection {
     /// The return takes a round trip of sqlx's own. On tokio a task sees to it, so that the caller
     /// neither waits for it nor can cancel it half-way.
     async fn recycle(mut self) {
-        let Some(pooled) = self.pooled.take() else {
+        let Some(Checkout::Pooled(pooled)) = self.checkout.take() else {
             return;
         };
         let back = self.give_back(pooled);

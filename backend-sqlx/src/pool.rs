@@ -16,7 +16,7 @@ use sqlx::{
 };
 use tokio::runtime::Handle;
 
-use crate::{SqlxConnection, error};
+use crate::{SqlxConnection, connection::Checkout, error};
 
 const POOL_SIZE: u32 = 10;
 const CHECKOUT_LIMIT: Duration = Duration::from_secs(30);
@@ -102,13 +102,17 @@ impl Pool for SqlxPool {
     /// Whoever polls this need not be inside tokio, if one checkout before was begun there.
     async fn checkout(&self) -> Result<SqlxConnection> {
         let runtime = self.runtime();
-        let mut pooled = pin!(self.pool.acquire());
-        let pooled = poll_fn(|cx| {
-            let _entered = runtime.as_ref().map(Handle::enter);
-            pooled.as_mut().poll(cx)
-        });
-        let pooled = pooled.await.map_err(error::checkout)?;
-        Ok(SqlxConnection::new(pooled, runtime))
+        let pooled = inside(runtime.as_ref(), self.pool.acquire()).await;
+        let pooled = pooled.map_err(error::checkout)?;
+        Ok(SqlxConnection::new(Checkout::Pooled(pooled), runtime))
+    }
+
+    async fn connect(&self) -> Result<SqlxConnection> {
+        let runtime = self.runtime();
+        let options = self.pool.connect_options();
+        let beside = inside(runtime.as_ref(), options.connect()).await;
+        let beside = beside.map_err(Error::backend)?;
+        Ok(SqlxConnection::new(Checkout::Beside(beside), runtime))
     }
 
     fn borrowed(&self) -> Option<usize> {
@@ -121,6 +125,16 @@ impl Pool for SqlxPool {
             self.pool.close().await;
         }
     }
+}
+
+/// The same work, polled inside the runtime.
+async fn inside<T>(runtime: Option<&Handle>, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    poll_fn(|cx| {
+        let _entered = runtime.map(Handle::enter);
+        work.as_mut().poll(cx)
+    })
+    .await
 }
 
 /// Opens and closes a first connection, which shows whether the options are right.

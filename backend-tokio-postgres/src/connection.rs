@@ -1,8 +1,8 @@
-use std::fmt;
+use std::{fmt, ops::Deref};
 
 use advisory_core::postgres::{Connection, DriverError, Param, Row, Value};
 use async_trait::async_trait;
-use deadpool_postgres::Object;
+use deadpool_postgres::{ClientWrapper, Object};
 use tokio_postgres::{
     SimpleQueryMessage,
     types::{ToSql, Type},
@@ -16,17 +16,40 @@ use crate::error;
 /// back when it next looks at the socket.
 pub struct TokioPostgresConnection {
     /// `None` only while it is taken apart.
-    client: Option<Object>,
+    client: Option<Client>,
+}
+
+enum Client {
+    /// The pool's.
+    Pooled(Object),
+    /// None of the pool's. Dropping it closes it.
+    Beside(ClientWrapper),
+}
+
+impl Deref for Client {
+    type Target = ClientWrapper;
+
+    fn deref(&self) -> &ClientWrapper {
+        match self {
+            Self::Pooled(client) => client,
+            Self::Beside(client) => client,
+        }
+    }
 }
 
 impl TokioPostgresConnection {
     pub(crate) fn new(client: Object) -> Self {
-        let client = Some(client);
+        let client = Some(Client::Pooled(client));
         Self { client }
     }
 
-    fn client(&self) -> Result<&Object, DriverError> {
-        self.client.as_ref().ok_or_else(error::closed)
+    pub(crate) fn beside(client: ClientWrapper) -> Self {
+        let client = Some(Client::Beside(client));
+        Self { client }
+    }
+
+    fn client(&self) -> Result<&ClientWrapper, DriverError> {
+        self.client.as_deref().ok_or_else(error::closed)
     }
 }
 
@@ -53,7 +76,9 @@ impl Connection for TokioPostgresConnection {
     }
 
     fn is_closed(&self) -> bool {
-        self.client.as_ref().is_none_or(|client| client.is_closed())
+        self.client
+            .as_deref()
+            .is_none_or(|client| client.is_closed())
     }
 
     /// The driver's task reads all the time.
@@ -69,7 +94,7 @@ impl Connection for TokioPostgresConnection {
 /// Takes the client out of the pool's hands, which would lend it again.
 impl Drop for TokioPostgresConnection {
     fn drop(&mut self) {
-        if let Some(client) = self.client.take() {
+        if let Some(Client::Pooled(client)) = self.client.take() {
             drop(Object::take(client));
         }
     }

@@ -8,9 +8,11 @@ use std::{
 
 use advisory_core::{Error, Result, postgres::Pool};
 use async_trait::async_trait;
+use deadpool::managed::Manager as _;
 use deadpool_postgres::{
     Manager, ManagerConfig, Pool as Deadpool, PoolConfig, RecyclingMethod, Runtime, Timeouts,
 };
+
 use tokio::runtime::Handle;
 use tokio_postgres::{Config, NoTls, config::SslMode};
 
@@ -121,13 +123,17 @@ impl Pool for TokioPostgresPool {
     /// Whoever polls this need not be inside the runtime, if one checkout before was begun there.
     async fn checkout(&self) -> Result<TokioPostgresConnection> {
         let runtime = self.runtime();
-        let mut client = pin!(self.pool.get());
-        let client = poll_fn(|cx| {
-            let _entered = runtime.as_ref().map(Handle::enter);
-            client.as_mut().poll(cx)
-        });
-        let client = client.await.map_err(error::checkout)?;
+        let client = inside(runtime.as_ref(), self.pool.get()).await;
+        let client = client.map_err(error::checkout)?;
         Ok(TokioPostgresConnection::new(client))
+    }
+
+    async fn connect(&self) -> Result<TokioPostgresConnection> {
+        let runtime = self.runtime();
+        let client = self.pool.manager().create();
+        let client = inside(runtime.as_ref(), client).await;
+        let client = client.map_err(Error::backend)?;
+        Ok(TokioPostgresConnection::beside(client))
     }
 
     fn borrowed(&self) -> Option<usize> {
@@ -139,6 +145,16 @@ impl Pool for TokioPostgresPool {
             self.pool.close();
         }
     }
+}
+
+/// The same work, polled inside the runtime.
+async fn inside<T>(runtime: Option<&Handle>, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    poll_fn(|cx| {
+        let _entered = runtime.map(Handle::enter);
+        work.as_mut().poll(cx)
+    })
+    .await
 }
 
 /// Not the configuration, which holds a password.

@@ -1,7 +1,8 @@
 use std::{
     collections::HashMap,
+    mem,
     sync::{
-        LazyLock, Mutex, MutexGuard, OnceLock, PoisonError,
+        LazyLock, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -12,7 +13,7 @@ use crate::spi::SessionId;
 /// What is known of a session without asking it, for those who only look.
 #[derive(Debug)]
 pub(crate) struct Vitals {
-    id: OnceLock<SessionId>,
+    id: Mutex<Option<SessionId>>,
     opened: Instant,
     /// When the session last answered, in milliseconds after it was opened.
     heard: AtomicU64,
@@ -26,7 +27,7 @@ pub(crate) struct Vitals {
 impl Vitals {
     pub(crate) fn new() -> Self {
         Self {
-            id: OnceLock::new(),
+            id: Mutex::default(),
             opened: Instant::now(),
             heard: AtomicU64::new(0),
             granted: AtomicU64::new(0),
@@ -35,13 +36,30 @@ impl Vitals {
         }
     }
 
-    /// The session has answered.
+    /// The session has answered, and this is who it is now.
     pub(crate) fn hear(&self, id: Option<SessionId>) {
         self.heard.store(self.age(), Ordering::Relaxed);
-        if let (None, Some(id)) = (self.id.get(), id)
-            && self.id.set(id).is_ok()
+        self.identify(id);
+    }
+
+    fn identify(&self, id: Option<SessionId>) {
+        // Replaced whole.
+        let mut known = self.id.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = mem::replace(&mut *known, id);
+        if before == id {
+            return;
+        }
+        let mut alive = alive();
+        if let Some(id) = id {
+            *alive.entry(id).or_default() += 1;
+        }
+        if let Some(before) = before
+            && let Some(count) = alive.get_mut(&before)
         {
-            *alive().entry(id).or_default() += 1;
+            *count -= 1;
+            if *count == 0 {
+                alive.remove(&before);
+            }
         }
     }
 
@@ -50,7 +68,7 @@ impl Vitals {
     }
 
     pub(crate) fn id(&self) -> Option<SessionId> {
-        self.id.get().copied()
+        *self.id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn is_lost(&self) -> bool {
@@ -97,14 +115,7 @@ impl Vitals {
 
 impl Drop for Vitals {
     fn drop(&mut self) {
-        let Some(id) = self.id.get() else { return };
-        let mut alive = alive();
-        if let Some(count) = alive.get_mut(id) {
-            *count -= 1;
-            if *count == 0 {
-                alive.remove(id);
-            }
-        }
+        self.identify(None);
     }
 }
 

@@ -1,7 +1,7 @@
 use std::{
     pin::pin,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -11,8 +11,18 @@ use async_trait::async_trait;
 use futures::future::{Either, select};
 use futures_timer::Delay;
 
-use super::{Connection, Pool, PostgresOptions, PostgresSession, server::Server};
-use crate::{Error, LockBackend, LockSession, Result};
+use super::{
+    Connection, Pool, PostgresOptions, PostgresSession,
+    known::Known,
+    options::Keeping,
+    pinned::{self, Pinned},
+    pooling,
+    server::Server,
+    session::Kept,
+    settings::Upkeep,
+    token::{self, Tokens},
+};
+use crate::{Error, LockBackend, LockSession, Pooling, Result};
 
 /// A backend on PostgreSQL's advisory locks, for any driver that has a [`Pool`].
 ///
@@ -33,8 +43,7 @@ struct Shared<P> {
     options: PostgresOptions,
     /// As many places as there may be sessions at once.
     places: Option<(usize, Arc<Semaphore>)>,
-    /// What the first session found out.
-    server: OnceLock<Server>,
+    known: Arc<Known>,
     closed: AtomicBool,
 }
 
@@ -58,7 +67,7 @@ impl<P: Pool> PostgresBackend<P> {
                 pool,
                 options,
                 places: sessions.map(|most| (most, Arc::new(Semaphore::new(most)))),
-                server: OnceLock::new(),
+                known: Arc::default(),
                 closed: AtomicBool::new(false),
             }),
         }
@@ -84,18 +93,91 @@ impl<P: Pool> Shared<P> {
         }
     }
 
-    /// What is known of the server; the first to ask finds out.
-    async fn server(&self, connection: &mut P::Connection) -> Result<Server> {
-        if let Some(server) = self.server.get() {
-            return Ok(*server);
+    /// A session on a connection that keeps its server session by itself.
+    async fn session(
+        &self,
+        mut connection: P::Connection,
+        place: Option<SemaphoreGuardArc>,
+    ) -> Result<Box<dyn LockSession>> {
+        match self.server(&mut connection).await {
+            Ok(server) => {
+                let kept = Kept::ByConnection(Upkeep::new(self.options.dead_host, &server));
+                let known = Arc::clone(&self.known);
+                let session = PostgresSession::new(connection, server, kept, known, place);
+                Ok(Box::new(session))
+            }
+            Err(error) => {
+                // With another answer than those, a question may still be under way.
+                if !matches!(error, Error::SessionNotPinned) && !error.is_unanswered() {
+                    connection.recycle().await;
+                }
+                Err(error)
+            }
         }
-        let inspection = pin!(Server::inspect(connection));
-        let server = match select(inspection, Delay::new(self.options.session_within)).await {
-            Either::Left((server, _)) => server?,
-            Either::Right(_) => return Err(Error::unanswered(self.options.session_within)),
+    }
+
+    /// A session on a connection that a transaction keeps.
+    async fn pinned(
+        &self,
+        connection: P::Connection,
+        place: Option<SemaphoreGuardArc>,
+    ) -> Result<Box<dyn LockSession>> {
+        let (connection, server) = match self.known.server() {
+            Some(server) => (connection, server),
+            None => {
+                let dead_host = self.options.dead_host;
+                let mut pinned = Pinned::new(connection, pinned::begin(None, dead_host));
+                let server = self.server(&mut pinned).await?;
+                // What it begins with depends on the server.
+                (pinned.end().await?, server)
+            }
         };
-        // Two sessions that open at once both ask, and hear the same.
-        Ok(*self.server.get_or_init(|| server))
+        let begin = pinned::begin(Some(&server), self.options.dead_host);
+        let tokens = if server.flushes_messages() {
+            Tokens::WaitedFor
+        } else {
+            let pool = Arc::clone(&self.pool);
+            Tokens::Flushed(Box::new(move || {
+                let pool = Arc::clone(&pool);
+                Box::pin(async move {
+                    let mut beside = pool.connect().await?;
+                    Ok(token::committed(&mut beside).await?)
+                })
+            }))
+        };
+        let connection = Pinned::new(connection, begin);
+        let (kept, known) = (Kept::ByTransaction(tokens), Arc::clone(&self.known));
+        let session = PostgresSession::new(connection, server, kept, known, place);
+        Ok(Box::new(session))
+    }
+
+    /// What is known of the server; the first to ask finds out, and the others hear the same.
+    async fn server(&self, connection: &mut impl Connection) -> Result<Server> {
+        if let Some(server) = self.known.server() {
+            return Ok(server);
+        }
+        let limit = self.options.session_within;
+        let found_out = pin!(async {
+            let _asking = self.known.asking.lock().await;
+            if let Some(server) = self.known.server() {
+                return Ok(server);
+            }
+            let server = Server::inspect(connection).await?;
+            if self.options.keeping == Keeping::Checked && !self.known.keeps_sessions() {
+                let mut other = self.pool.connect().await?;
+                let pooling = pooling::detect(connection, &mut other, limit / 2).await?;
+                if pooling != Pooling::Session {
+                    return Err(Error::SessionNotPinned);
+                }
+                self.known.sessions_are_kept();
+            }
+            self.known.learn(server);
+            Ok(server)
+        });
+        match select(found_out, Delay::new(limit)).await {
+            Either::Left((server, _)) => server,
+            Either::Right(_) => Err(Error::unanswered(limit)),
+        }
     }
 }
 
@@ -116,19 +198,10 @@ impl<P: Pool> LockBackend for PostgresBackend<P> {
         if shared.closed.load(Ordering::Acquire) {
             return Err(Error::Closed);
         }
-        let mut connection = shared.pool.checkout().await?;
-        match shared.server(&mut connection).await {
-            Ok(server) => {
-                let dead_host = shared.options.dead_host;
-                let session = PostgresSession::new(connection, server, dead_host, place);
-                Ok(Box::new(session))
-            }
-            Err(error) => {
-                if !error.is_unanswered() {
-                    connection.recycle().await;
-                }
-                Err(error)
-            }
+        let connection = shared.pool.checkout().await?;
+        match shared.options.keeping {
+            Keeping::Checked | Keeping::Trusted => shared.session(connection, place).await,
+            Keeping::Pinned => shared.pinned(connection, place).await,
         }
     }
 

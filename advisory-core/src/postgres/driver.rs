@@ -24,6 +24,19 @@ pub trait Pool: fmt::Debug + Send + Sync + 'static {
     /// Dropping the future leaves no connection checked out.
     async fn checkout(&self) -> Result<Self::Connection>;
 
+    /// Opens a connection beside the pool: to the same server, as the same user, and not one of the
+    /// pool's, so that it is to be had when all of those are in use. It is closed soon after.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Backend`](crate::Error::Backend), for whatever keeps the connection from being
+    /// opened.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves nothing open.
+    async fn connect(&self) -> Result<Self::Connection>;
+
     /// How many connections the pool has, if it was handed in and others use it as well; `None` for
     /// a pool of the backend's own.
     fn borrowed(&self) -> Option<usize>;
@@ -70,7 +83,8 @@ pub trait Connection: Send + 'static {
     /// no statement runs.
     fn notices_closing(&self) -> bool;
 
-    /// Gives the connection back to its pool, in a state fit for the next borrower.
+    /// Gives the connection back to its pool, in a state fit for the next borrower. One that was
+    /// opened beside the pool is closed.
     async fn recycle(self);
 }
 
@@ -101,6 +115,44 @@ pub enum Value {
     Int8(i64),
     /// `text`, and every value of [`Connection::batch`]
     Text(String),
+}
+
+/// A value that came by the simple protocol is text; these read either form.
+impl Value {
+    pub(super) fn bool(&self) -> Option<bool> {
+        match self {
+            Self::Bool(value) => Some(*value),
+            Self::Text(text) => match text.as_str() {
+                "t" => Some(true),
+                "f" => Some(false),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub(super) fn int4(&self) -> Option<i32> {
+        match self {
+            Self::Int4(value) => Some(*value),
+            Self::Text(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn int8(&self) -> Option<i64> {
+        match self {
+            Self::Int8(value) => Some(*value),
+            Self::Text(text) => text.parse().ok(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
 }
 
 /// What a driver reports when a statement fails.

@@ -25,7 +25,7 @@ pub(super) async fn holders(
     let params = [Param::Int4(class), Param::Int4(object), Param::Int4(subid)];
     let rows = connection.query(statements::HOLDERS, &params).await?;
     rows.into_iter()
-        .map(|row| holder(row, server, key))
+        .map(|row| holder(row, server, key).ok_or_else(DriverError::unexpected_answer))
         .collect()
 }
 
@@ -42,25 +42,18 @@ pub(super) async fn held(
 /// Whether somebody waits for a lock that this session holds.
 pub(super) async fn is_awaited(connection: &mut impl Connection) -> Result<bool, DriverError> {
     let rows = connection.query(statements::AWAITED, &[]).await?;
-    match rows.first().map(Row::as_slice) {
-        Some([Value::Bool(awaited)]) => Ok(*awaited),
-        _ => Err(DriverError::unexpected_answer()),
-    }
+    let awaited = rows.first().and_then(|row| row.first()?.bool());
+    awaited.ok_or_else(DriverError::unexpected_answer)
 }
 
-fn holder(row: Row, server: &Server, key: LockKey) -> Result<Holder, DriverError> {
-    let Ok([Value::Int4(pid), mode, application, state, since, client]) =
-        <[Value; 6]>::try_from(row)
-    else {
-        return Err(DriverError::unexpected_answer());
-    };
-    let mode = mode_of(&mode).ok_or_else(DriverError::unexpected_answer)?;
-    let mut holder = Holder::new(server.session(pid), key, mode);
+fn holder(row: Row, server: &Server, key: LockKey) -> Option<Holder> {
+    let [pid, mode, application, state, since, client] = row.try_into().ok()?;
+    let mut holder = Holder::new(server.session(pid.int4()?), key, mode_of(&mode)?);
     holder.application = text(application);
     holder.state = text(state);
-    holder.since = time(since);
+    holder.since = since.int8().and_then(time);
     holder.client = text(client);
-    Ok(holder)
+    Some(holder)
 }
 
 fn text(value: Value) -> Option<String> {
@@ -71,12 +64,7 @@ fn text(value: Value) -> Option<String> {
 }
 
 /// From microseconds since 1970.
-fn time(value: Value) -> Option<SystemTime> {
-    match value {
-        Value::Int8(micros) => {
-            let since = Duration::from_micros(micros.try_into().ok()?);
-            SystemTime::UNIX_EPOCH.checked_add(since)
-        }
-        _ => None,
-    }
+fn time(micros: i64) -> Option<SystemTime> {
+    let since = Duration::from_micros(micros.try_into().ok()?);
+    SystemTime::UNIX_EPOCH.checked_add(since)
 }

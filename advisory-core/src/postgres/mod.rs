@@ -39,6 +39,10 @@
 //!         Ok(DriverConnection {})
 //!     }
 //!
+//!     async fn connect(&self) -> Result<DriverConnection> {
+//!         Ok(DriverConnection {})
+//!     }
+//!
 //!     fn borrowed(&self) -> Option<usize> {
 //!         None
 //!     }
@@ -84,7 +88,10 @@ mod driver;
 #[cfg(test)]
 mod fake;
 mod holders;
+mod known;
 mod options;
+mod pinned;
+mod pooling;
 mod server;
 mod session;
 mod settings;
@@ -92,6 +99,7 @@ mod slice;
 mod sqlstate;
 mod statements;
 mod tag;
+mod token;
 mod wait;
 
 pub use backend::PostgresBackend;

@@ -21,6 +21,18 @@ pub struct PostgresOptions {
     pub(super) dead_host: Option<DeadHost>,
     pub(super) max_sessions: Option<usize>,
     pub(super) session_within: Duration,
+    pub(super) keeping: Keeping,
+}
+
+/// How a server session is kept for as long as locks are held on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// By the connection, which is looked into first.
+    Checked,
+    /// By the connection.
+    Trusted,
+    /// By a transaction.
+    Pinned,
 }
 
 impl PostgresOptions {
@@ -31,6 +43,7 @@ impl PostgresOptions {
             dead_host: Some(DeadHost::within(Duration::from_secs(30))),
             max_sessions: None,
             session_within: Duration::from_secs(30),
+            keeping: Keeping::Checked,
         }
     }
 
@@ -71,6 +84,51 @@ impl PostgresOptions {
     #[must_use]
     pub fn session_within(mut self, limit: Duration) -> Self {
         self.session_within = limit;
+        self
+    }
+
+    /// Pinned mode: keeps each session's locks inside a transaction that stays open for as long as the
+    /// session, for connections that lead through a pooler in transaction mode.
+    ///
+    /// Such a pooler gives a client a server session for one transaction at a time. A lock that is
+    /// taken outside of one stays behind on a session that the next client gets; that is why
+    /// without this option a pooler in that mode is refused, as
+    /// [`Error::SessionNotPinned`](crate::Error::SessionNotPinned). In statement mode no transaction
+    /// is possible, and pinned mode is refused as well.
+    ///
+    /// - The locks are session-level ones all the same: they are released one by one, and a wait that
+    ///   ends in vain, or in a deadlock, takes none of the others with it.
+    /// - The transaction is `READ COMMITTED`, writes nothing, and holds no snapshot while it is idle, so
+    ///   it is in the way of no vacuum and no index build. `idle_in_transaction_session_timeout` and
+    ///   `transaction_timeout` are off inside it, and so are the timeouts for statements and locks.
+    /// - A section takes one round trip more than without: the transaction's end. No statement is
+    ///   prepared by name, so poolers that know nothing of those will do.
+    /// - A [fencing token](crate::LockGuard::fencing_token) has to be on the server's disk before it is
+    ///   handed out, which the end of the transaction cannot see to. PostgreSQL 17 and newer can be
+    ///   told to; on older ones a transaction on a connection beside the pool does it, so that costs a
+    ///   few milliseconds.
+    /// - The bound for a [dead host](Self::dead_host_within) is about the pooler's host. That a
+    ///   client's host is gone is the pooler's to notice.
+    ///
+    /// It works without a pooler, and in session mode, too.
+    #[must_use]
+    pub fn pinned(mut self) -> Self {
+        self.keeping = Keeping::Pinned;
+        self
+    }
+
+    /// Spares the look for a pooler that would give locks to more than one owner.
+    ///
+    /// By default the first session, and the next one after a lock was found to be gone, opens
+    /// another connection for a moment and finds out whether the server keeps the two apart. A
+    /// pooler in session mode that has only one server session to lend cannot be looked into that
+    /// way; whoever knows that it is in session mode can say so here.
+    ///
+    /// Behind a pooler in transaction or statement mode locks then exclude nobody, and nothing
+    /// reports that.
+    #[must_use]
+    pub fn trust_session_pooling(mut self) -> Self {
+        self.keeping = Keeping::Trusted;
         self
     }
 

@@ -23,43 +23,39 @@ pub(super) struct Server {
 impl Server {
     /// Asks the server, and refuses one on which locks would not exclude anybody.
     pub(super) async fn inspect(connection: &mut impl Connection) -> Result<Self> {
-        let rows = connection.query(statements::VERSION, &[]).await?;
-        match rows.as_slice() {
-            [row] => check_product(row.as_slice())?,
-            _ => return Err(DriverError::unexpected_answer().into()),
-        }
-        let rows = connection.query(statements::FACTS, &[]).await?;
-        let facts = match rows.as_slice() {
-            [row] => row.as_slice(),
-            _ => &[],
-        };
-        let [
-            Value::Int4(version),
-            Value::Bool(standby),
-            Value::Int8(deadlock_timeout),
-            Value::Bool(plpgsql),
-            Value::Bool(idle_session_timeout),
-            Value::Int8(started),
-        ] = *facts
-        else {
-            return Err(DriverError::unexpected_answer().into());
-        };
-        if version < OLDEST_VERSION {
+        // By the simple protocol: behind a pooler a prepared statement may not be found again, and
+        // whether there is one is not known yet.
+        let rows = connection.batch(statements::VERSION).await?;
+        let product = rows.first().and_then(|row| row.first()?.text());
+        check_product(product.ok_or_else(DriverError::unexpected_answer)?)?;
+        let rows = connection.batch(statements::FACTS).await?;
+        let facts = rows.first().and_then(|row| Self::read(row));
+        let (server, standby) = facts.ok_or_else(DriverError::unexpected_answer)?;
+        if server.version < OLDEST_VERSION {
             return Err(Error::unsupported(format!(
                 "PostgreSQL 14 is the oldest that will do, this is {}",
-                version / 10_000
+                server.version / 10_000
             )));
         }
         if standby {
             return Err(Error::NotPrimary);
         }
-        Ok(Self {
-            version,
-            deadlock_timeout: Duration::from_millis(deadlock_timeout.unsigned_abs()),
-            plpgsql,
-            idle_session_timeout,
-            started: started.unsigned_abs(),
-        })
+        Ok(server)
+    }
+
+    /// From a row of [`statements::FACTS`]; also whether it is a standby.
+    fn read(row: &[Value]) -> Option<(Self, bool)> {
+        let [version, standby, deadlock_timeout, plpgsql, idle, started] = row else {
+            return None;
+        };
+        let server = Self {
+            version: version.int4()?,
+            deadlock_timeout: Duration::from_millis(deadlock_timeout.int8()?.unsigned_abs()),
+            plpgsql: plpgsql.bool()?,
+            idle_session_timeout: idle.bool()?,
+            started: started.int8()?.unsigned_abs(),
+        };
+        Some((server, standby.bool()?))
     }
 
     #[cfg(test)]
@@ -78,6 +74,11 @@ impl Server {
         SessionId::new(self.started, pid.into())
     }
 
+    /// Whether a message can be written to its log and waited for inside a transaction.
+    pub(super) fn flushes_messages(&self) -> bool {
+        self.version >= 170_000
+    }
+
     /// Whether there is a `transaction_timeout`, which would end a wait.
     pub(super) fn has_transaction_timeout(&self) -> bool {
         self.version >= 170_000
@@ -85,17 +86,14 @@ impl Server {
 }
 
 /// Others speak PostgreSQL's protocol; CockroachDB even has the functions, which do nothing there.
-fn check_product(row: &[Value]) -> Result<()> {
-    match row {
-        [Value::Text(version)] if version.starts_with("PostgreSQL ") => Ok(()),
-        [Value::Text(version)] => {
-            let product = version.split(" (").next().unwrap_or_default();
-            Err(Error::unsupported(format!(
-                "this is not PostgreSQL but {product}"
-            )))
-        }
-        _ => Err(DriverError::unexpected_answer().into()),
+fn check_product(version: &str) -> Result<()> {
+    if version.starts_with("PostgreSQL ") {
+        return Ok(());
     }
+    let product = version.split(" (").next().unwrap_or_default();
+    Err(Error::unsupported(format!(
+        "this is not PostgreSQL but {product}"
+    )))
 }
 
 #[cfg(test)]

@@ -1,17 +1,19 @@
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, mem};
+use std::{fmt, mem, sync::Arc};
 
 use async_lock::SemaphoreGuardArc;
 use async_trait::async_trait;
 
 use super::{
     Connection, DriverError, Param, Row, Value, holders,
+    known::Known,
     server::Server,
-    settings::{DeadHost, Upkeep},
+    settings::Upkeep,
     slice,
     statements::{self, Statements},
+    token::{self, Tokens},
     wait::{self, Slice},
 };
 use crate::{
@@ -28,24 +30,39 @@ pub struct PostgresSession<C: Connection> {
     server: Server,
     /// The server process that has answered so far.
     pid: Option<i32>,
-    upkeep: Upkeep,
+    kept: Kept,
+    /// How many claims it holds.
+    held: usize,
+    /// What the next session takes for granted.
+    known: Arc<Known>,
     lost: bool,
     /// Its place among those that may be in use at once.
     _place: Option<SemaphoreGuardArc>,
+}
+
+/// What keeps the server session.
+pub(super) enum Kept {
+    /// The connection, which is seen to.
+    ByConnection(Upkeep),
+    /// A transaction on it, while there is something to be kept.
+    ByTransaction(Tokens),
 }
 
 impl<C: Connection> PostgresSession<C> {
     pub(super) fn new(
         connection: C,
         server: Server,
-        dead_host: Option<DeadHost>,
+        kept: Kept,
+        known: Arc<Known>,
         place: Option<SemaphoreGuardArc>,
     ) -> Self {
         Self {
             connection,
             server,
             pid: None,
-            upkeep: Upkeep::new(dead_host, &server),
+            kept,
+            held: 0,
+            known,
             lost: false,
             _place: place,
         }
@@ -121,17 +138,22 @@ impl<C: Connection> PostgresSession<C> {
 
     /// Reads the answer to one request, and what it says about the server.
     fn answer(&mut self, row: &[Value]) -> Result<bool> {
-        let [Value::Bool(done), Value::Int4(pid), of_server @ ..] = row else {
+        let [done, pid, of_server @ ..] = row else {
             return Err(self.failed(DriverError::unexpected_answer()));
         };
-        self.answered_by(*pid)?;
-        if let [Value::Bool(standby), mark] = of_server {
-            self.upkeep.see_mark(mark);
-            if *standby {
+        let (Some(done), Some(pid)) = (done.bool(), pid.int4()) else {
+            return Err(self.failed(DriverError::unexpected_answer()));
+        };
+        self.answered_by(pid)?;
+        if let [standby, mark] = of_server {
+            if let Kept::ByConnection(upkeep) = &mut self.kept {
+                upkeep.see_mark(mark);
+            }
+            if standby.bool() == Some(true) {
                 return Err(Error::NotPrimary);
             }
         }
-        Ok(*done)
+        Ok(done)
     }
 
     /// Fails if the server process is another one than before.
@@ -139,6 +161,7 @@ impl<C: Connection> PostgresSession<C> {
         if *self.pid.get_or_insert(pid) == pid {
             Ok(())
         } else {
+            self.known.doubt_sessions();
             Err(Error::SessionNotPinned)
         }
     }
@@ -171,8 +194,23 @@ impl<C: Connection> PostgresSession<C> {
 
     /// Sees to the connection that a lock depends on, or is about to.
     async fn keep_up(&mut self) -> Result<()> {
-        let done = self.upkeep.see_to(&mut self.connection).await;
+        let Kept::ByConnection(upkeep) = &mut self.kept else {
+            return Ok(());
+        };
+        let done = upkeep.see_to(&mut self.connection).await;
         done.map_err(|error| self.failed(error))
+    }
+
+    /// Lets go of a server session that nothing is held on: somebody else may get it. So whoever
+    /// waits and holds nothing keeps no transaction open from turn to turn, in which every index
+    /// build would wait for him.
+    async fn let_go(&mut self) {
+        if self.held > 0 || self.is_lost() || matches!(self.kept, Kept::ByConnection(_)) {
+            return;
+        }
+        // With nothing held nothing is lost but the connection.
+        self.lost |= self.connection.batch(statements::COMMIT).await.is_err();
+        self.pid = None;
     }
 
     /// Fails once the session is lost, whatever the connection may still be good for.
@@ -182,6 +220,22 @@ impl<C: Connection> PostgresSession<C> {
         } else {
             Ok(())
         }
+    }
+
+    /// Counts what a batch took and gave back, and tells whether it took anything.
+    fn count(&mut self, batch: &[Request], answers: &[bool]) -> bool {
+        let (mut taken, mut given_back) = (0, 0);
+        for (request, done) in batch.iter().zip(answers) {
+            match (request, done) {
+                (Request::TryLock(_), true) => taken += 1,
+                (Request::TryLock(_), false) => {}
+                (Request::Unlock(_), true) => given_back += 1,
+                // What was held is gone, and with it perhaps more than that.
+                (Request::Unlock(_), false) => self.known.doubt_sessions(),
+            }
+        }
+        self.held = (self.held + taken).saturating_sub(given_back);
+        taken > 0
     }
 
     fn failed(&mut self, error: DriverError) -> Error {
@@ -216,6 +270,8 @@ impl<C: Connection> PostgresSession<C> {
         if freed.contains(&false) {
             return Err(self.failed(DriverError::unexpected_answer()));
         }
+        // Those of the claims have been taken out already.
+        self.held = held.len();
         Ok(())
     }
 }
@@ -227,7 +283,11 @@ impl<C: Connection> LockSession for PostgresSession<C> {
     }
 
     fn is_lost(&self) -> bool {
-        self.lost || self.connection.is_closed()
+        let lost = self.lost || self.connection.is_closed();
+        if lost {
+            self.known.doubt_server();
+        }
+        lost
     }
 
     fn notices_loss(&self) -> bool {
@@ -238,13 +298,15 @@ impl<C: Connection> LockSession for PostgresSession<C> {
         self.check()?;
         let mut answers = self.run(batch).await;
         if let Ok(answered) = &answers
-            && took_any(batch, answered)
+            && self.count(batch, answered)
             && let Err(error) = self.keep_up().await
         {
             answers = Err(error);
         }
-        self.settle(answers, batch.iter().map(|request| request.claim()))
-            .await
+        let named = batch.iter().map(|request| request.claim());
+        let answers = self.settle(answers, named).await;
+        self.let_go().await;
+        answers
     }
 
     async fn wait(&mut self, claim: Claim, turn: Turn) -> Result<Waited> {
@@ -254,25 +316,30 @@ impl<C: Connection> LockSession for PostgresSession<C> {
             Ok(()) => self.wait_for_slice(claim, turn).await,
             Err(error) => Err(error),
         };
-        self.settle(waited, std::iter::once(claim)).await
+        self.held += usize::from(matches!(waited, Ok(Waited::Granted)));
+        let waited = self.settle(waited, std::iter::once(claim)).await;
+        self.let_go().await;
+        waited
     }
 
     async fn holders(&mut self, key: LockKey) -> Result<Vec<Holder>> {
         self.check()?;
         let holders = holders::holders(&mut self.connection, &self.server, key).await;
-        holders.map_err(|error| self.failed(error))
+        let holders = holders.map_err(|error| self.failed(error));
+        self.let_go().await;
+        holders
     }
 
     async fn fencing_token(&mut self) -> Result<FencingToken> {
         self.check()?;
-        let rows = self.connection.batch(statements::FENCING_TOKEN).await;
-        let rows = rows.map_err(|error| self.failed(error))?;
-        let token = match rows.last().map(Row::as_slice) {
-            Some([Value::Text(lsn)]) => lsn.parse().ok(),
-            _ => None,
+        let token = match &self.kept {
+            Kept::ByConnection(_) => token::committed(&mut self.connection).await.map(Some),
+            Kept::ByTransaction(tokens) => tokens.take(&mut self.connection).await,
         };
-        let token = token.ok_or_else(|| self.failed(DriverError::unexpected_answer()))?;
-        Ok(FencingToken::new(token))
+        let token = token.map_err(|error| self.failed(error))?;
+        token.map(FencingToken::new).ok_or_else(|| {
+            Error::backend("the server did not write its log to disk in time for a fencing token")
+        })
     }
 
     /// An empty statement: the server answers it without a transaction.
@@ -283,7 +350,14 @@ impl<C: Connection> LockSession for PostgresSession<C> {
     }
 
     async fn recycle(mut self: Box<Self>) {
-        if !self.is_lost() && self.upkeep.undo(&mut self.connection).await.is_ok() {
+        if self.is_lost() {
+            return;
+        }
+        let undone = match &self.kept {
+            Kept::ByConnection(upkeep) => upkeep.undo(&mut self.connection).await.is_ok(),
+            Kept::ByTransaction(_) => true,
+        };
+        if undone {
             self.connection.recycle().await;
         }
     }
@@ -297,12 +371,6 @@ impl<C: Connection> fmt::Debug for PostgresSession<C> {
             .field("lost", &self.lost)
             .finish_non_exhaustive()
     }
-}
-
-/// Whether a lock was taken that was not there before.
-fn took_any(batch: &[Request], answers: &[bool]) -> bool {
-    let mut taken = batch.iter().zip(answers);
-    taken.any(|(request, granted)| *granted && matches!(request, Request::TryLock(_)))
 }
 
 /// What requests have to have in common to be sent as one statement.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Connection, DriverError, Row, Value, server::Server, statements};
+use super::{Connection, DriverError, Value, server::Server, statements};
 
 /// What has to be seen to on a connection before a lock on it is safe.
 ///
@@ -47,7 +47,7 @@ impl DeadHost {
 
     /// A connection that is idle is probed after a third of the bound, up to four times in the
     /// rest of it; data under way may stay unacknowledged for all of it.
-    fn settings(self) -> [(&'static str, i64); 5] {
+    pub(super) fn tcp_settings(&self) -> [(&'static str, i64); 4] {
         let idle = (self.seconds / 3).max(1);
         let interval = ((self.seconds - idle) / 4).max(1);
         let count = ((self.seconds - idle) / interval).clamp(1, 4);
@@ -56,8 +56,14 @@ impl DeadHost {
             ("tcp_keepalives_interval", interval),
             ("tcp_keepalives_count", count),
             ("tcp_user_timeout", self.seconds.saturating_mul(1000)),
-            ("advisory.dead_host_within", self.seconds),
         ]
+    }
+
+    /// The same, with the mark that says that they are set.
+    fn settings(&self) -> Vec<(&'static str, i64)> {
+        let mut settings = self.tcp_settings().to_vec();
+        settings.push(("advisory.dead_host_within", self.seconds));
+        settings
     }
 }
 
@@ -93,10 +99,9 @@ impl Upkeep {
         }
         if matches!(self.idle, Idle::Due) {
             let rows = connection.query(statements::IDLE_OFF, &[]).await?;
-            let [Value::Int8(milliseconds), _] = rows.first().map_or(&[][..], Row::as_slice) else {
-                return Err(DriverError::unexpected_answer());
-            };
-            self.idle = Idle::Off(*milliseconds);
+            let milliseconds = rows.first().and_then(|row| row.first()?.int8());
+            let milliseconds = milliseconds.ok_or_else(DriverError::unexpected_answer)?;
+            self.idle = Idle::Off(milliseconds);
         }
         Ok(())
     }
@@ -137,7 +142,7 @@ mod tests {
     fn the_probes_end_within_the_bound() {
         for seconds in [3, 5, 10, 30, 60, 3600] {
             let bound = DeadHost::within(Duration::from_secs(seconds));
-            let [(_, idle), (_, interval), (_, count), (_, user), _] = bound.settings();
+            let [(_, idle), (_, interval), (_, count), (_, user)] = bound.tcp_settings();
             let seconds = i64::try_from(seconds).unwrap();
             assert!(idle >= 1 && interval >= 1 && count >= 1);
             assert!(idle + interval * count <= seconds, "{bound:?}");

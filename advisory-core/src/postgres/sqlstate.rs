@@ -8,6 +8,8 @@ pub(super) const DEADLOCK_DETECTED: &str = "40P01";
 const OUT_OF_MEMORY: &str = "53200";
 const UNKNOWN_PREPARED_STATEMENT: &str = "26000";
 const DUPLICATE_PREPARED_STATEMENT: &str = "42P05";
+/// Nothing that this library sends; but PgBouncer has no other code for what it refuses.
+const PROTOCOL_VIOLATION: &str = "08P01";
 
 /// What a driver's error means here.
 impl From<DriverError> for Error {
@@ -23,6 +25,7 @@ impl From<DriverError> for Error {
                 DEADLOCK_DETECTED => Self::deadlock(detail),
                 // The connection's own statements are there on its own session only.
                 UNKNOWN_PREPARED_STATEMENT | DUPLICATE_PREPARED_STATEMENT => Self::SessionNotPinned,
+                PROTOCOL_VIOLATION if names_statement_pooling(&*source) => Self::SessionNotPinned,
                 _ => Self::Backend(source),
             },
         }
@@ -39,6 +42,14 @@ impl DriverError {
         }
     }
 
+    /// The same, after which nothing is known of the session.
+    pub(super) fn into_end_of_session(self) -> Self {
+        match self {
+            Self::Server { source, .. } => Self::Connection(source),
+            error @ Self::Connection(_) => error,
+        }
+    }
+
     /// The server answered something else than it was asked, so nothing is known of the session.
     pub(super) fn unexpected_answer() -> Self {
         Self::Connection(Error::backend("the server's answer does not fit the question").cause())
@@ -47,6 +58,12 @@ impl DriverError {
     pub(super) fn has_code(&self, expected: &str) -> bool {
         matches!(self, Self::Server { code, .. } if code == expected)
     }
+}
+
+/// Whether a pooler has refused a transaction because of its mode.
+fn names_statement_pooling(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |error| error.source())
+        .any(|error| error.to_string().contains("statement pooling mode"))
 }
 
 #[cfg(test)]

@@ -105,6 +105,23 @@ SELECT pg_catalog.set_config('synchronous_commit', 'on', true);
 SELECT (pg_catalog.pg_logical_emit_message(true, 'advisory', ''::pg_catalog.text)
          OPERATOR(pg_catalog.-) '0/0'::pg_catalog.pg_lsn)::pg_catalog.int8";
 
+/// As [`FENCING_TOKEN`], for a transaction that goes on: takes the place at once, but does not wait.
+pub(super) const PLACE: &str = "\
+SELECT (pg_catalog.pg_logical_emit_message(false, 'advisory', ''::pg_catalog.text)
+         OPERATOR(pg_catalog.-) '0/0'::pg_catalog.pg_lsn)::pg_catalog.int8";
+
+/// As [`PLACE`], and waits until it is on disk. PostgreSQL 17 and newer.
+pub(super) const PLACE_ON_DISK: &str = "\
+SELECT (pg_catalog.pg_logical_emit_message(false, 'advisory', ''::pg_catalog.text, true)
+         OPERATOR(pg_catalog.-) '0/0'::pg_catalog.pg_lsn)::pg_catalog.int8";
+
+/// How far the server's write-ahead log is on disk.
+///
+/// Column: the place.
+pub(super) const ON_DISK: &str = "\
+SELECT (pg_catalog.pg_current_wal_flush_lsn()
+         OPERATOR(pg_catalog.-) '0/0'::pg_catalog.pg_lsn)::pg_catalog.int8";
+
 /// Tells the end of a wait, in the batch of its block.
 ///
 /// Columns: outcome, the deadlock's detail if there was one, pid.
@@ -113,8 +130,24 @@ SELECT pg_catalog.current_setting('advisory.wait'),
        pg_catalog.current_setting('advisory.detail', true),
        pg_catalog.pg_backend_pid()";
 
+/// Ends the transaction of a session that is kept by one.
+pub(super) const COMMIT: &str = "COMMIT";
+
 /// Which server process this is.
 pub(super) const PID: &str = "SELECT pg_catalog.pg_backend_pid()";
+
+/// Leaves a mark on the session, a setting that PostgreSQL does not know.
+///
+/// Columns: the process that it is left on.
+pub(super) const MARK: &str = "\
+SELECT pg_catalog.set_config('advisory.mark', 'left', false);
+SELECT pg_catalog.pg_backend_pid()";
+
+/// Column: the mark, if it is still there.
+pub(super) const MARKED: &str = "SELECT pg_catalog.current_setting('advisory.mark', true)";
+
+/// What a mark says.
+pub(super) const MARK_VALUE: &str = "left";
 
 /// The statements for the keys of one key space, in one mode.
 #[derive(Debug)]

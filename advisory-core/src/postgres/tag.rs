@@ -39,22 +39,15 @@ pub(super) struct HeldTag(LockTag, LockMode);
 impl HeldTag {
     /// From the columns `classid`, `objid`, `objsubid` and `mode`.
     pub(super) fn from_row(row: &[Value]) -> Option<Self> {
-        match row {
-            [
-                Value::Int4(class),
-                Value::Int4(object),
-                Value::Int4(subid),
-                mode,
-            ] => {
-                let tag = LockTag {
-                    class: *class,
-                    object: *object,
-                    subid: *subid,
-                };
-                Some(Self(tag, mode_of(mode)?))
-            }
-            _ => None,
-        }
+        let [class, object, subid, mode] = row else {
+            return None;
+        };
+        let tag = LockTag {
+            class: class.int4()?,
+            object: object.int4()?,
+            subid: subid.int4()?,
+        };
+        Some(Self(tag, mode_of(mode)?))
     }
 }
 
@@ -66,9 +59,9 @@ impl From<Claim> for HeldTag {
 
 /// The mode that `pg_locks` calls by this name.
 pub(super) fn mode_of(name: &Value) -> Option<LockMode> {
-    match name {
-        Value::Text(name) if name == "ExclusiveLock" => Some(LockMode::Exclusive),
-        Value::Text(name) if name == "ShareLock" => Some(LockMode::Shared),
+    match name.text()? {
+        "ExclusiveLock" => Some(LockMode::Exclusive),
+        "ShareLock" => Some(LockMode::Shared),
         _ => None,
     }
 }

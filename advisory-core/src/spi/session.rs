@@ -33,7 +33,7 @@ use crate::{FencingToken, Holder, LockKey, Result};
 #[async_trait]
 pub trait LockSession: fmt::Debug + Send + 'static {
     /// Who this session is to the server and to others that look at it; `None` until the server has
-    /// answered a batch or a wait. It does not change after that.
+    /// answered a batch or a wait. It does not change while the session holds a claim.
     fn id(&self) -> Option<SessionId>;
 
     /// Whether the session is known to have ended. No I/O: it reports what the driver, or the last

@@ -34,10 +34,15 @@ pub(super) async fn are_known_by_one_id(env: &Env) {
     assert_eq!(id_of(&session), id);
     session.probe().await.unwrap();
     assert_eq!(id_of(&session), id);
+    take(&mut session, &[exclusive(3)]).await;
     give_back(&mut session, &[exclusive(1)]).await;
     assert_eq!(id_of(&session), id);
-    take(&mut session, &[exclusive(3)]).await;
     assert_eq!(env.holder(3.into()).await, id.number());
+
+    // Holding nothing it may become another one.
+    give_back(&mut session, &[exclusive(3)]).await;
+    take(&mut session, &[exclusive(3)]).await;
+    assert_eq!(env.holder(3.into()).await, id_of(&session).number());
 }
 
 pub(super) async fn have_ids_of_their_own(env: &Env) {

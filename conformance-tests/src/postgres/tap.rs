@@ -96,15 +96,25 @@ pub struct Tapped<P> {
     tap: Tap,
 }
 
+impl<P: Pool> Tapped<P> {
+    fn tapped(&self, connection: P::Connection) -> TappedConnection<P::Connection> {
+        TappedConnection {
+            connection,
+            tap: self.tap.clone(),
+        }
+    }
+}
+
 #[async_trait]
 impl<P: Pool> Pool for Tapped<P> {
     type Connection = TappedConnection<P::Connection>;
 
     async fn checkout(&self) -> Result<Self::Connection> {
-        Ok(TappedConnection {
-            connection: self.pool.checkout().await?,
-            tap: self.tap.clone(),
-        })
+        Ok(self.tapped(self.pool.checkout().await?))
+    }
+
+    async fn connect(&self) -> Result<Self::Connection> {
+        Ok(self.tapped(self.pool.connect().await?))
     }
 
     fn borrowed(&self) -> Option<usize> {

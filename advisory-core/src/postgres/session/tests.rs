@@ -15,7 +15,9 @@ const fn exclusive(key: LockKey) -> Claim {
 }
 
 fn session(fake: &Fake) -> PostgresSession<Fake> {
-    PostgresSession::new(fake.clone(), Server::for_tests(), None, None)
+    let server = Server::for_tests();
+    let kept = Kept::ByConnection(Upkeep::new(None, &server));
+    PostgresSession::new(fake.clone(), server, kept, Arc::default(), None)
 }
 
 fn try_row(granted: bool, pid: i32, standby: bool) -> Row {
