@@ -1,6 +1,7 @@
 use std::{
     fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    task::Poll,
     time::Duration,
 };
 
@@ -363,8 +364,8 @@ impl Shared {
         place: &Place,
         patience: Patience,
     ) -> Result<Option<Baton>> {
-        if place.is_leading() {
-            return Ok(None);
+        if let Poll::Ready(baton) = place.come() {
+            return Ok(baton);
         }
         if self.queues.wants_looks() {
             attend(look_after(Arc::downgrade(self)));

@@ -16,7 +16,7 @@ use std::{
     future::Future,
     pin::pin,
     sync::atomic::{AtomicUsize, Ordering::SeqCst},
-    task::Context,
+    task::{Context, Poll},
 };
 
 use futures::task::noop_waker;
@@ -37,32 +37,57 @@ struct Session {
     users: AtomicUsize,
 }
 
-/// How many have a turn at the moment, and how many have had one.
+/// How many have a turn at the moment, and how many have had one; how many sessions are on their
+/// way to the next.
 #[derive(Default)]
 struct Turns {
     now: AtomicUsize,
     ever: AtomicUsize,
+    passed: AtomicUsize,
 }
 
-/// Waits for the turn, opens a session unless one was passed on, uses it, and passes it on.
+/// Comes for the turn, and waits for it if that is too early. Opens a session unless one was passed
+/// on.
+fn come(place: &Place, turns: &Turns) -> Arc<Session> {
+    let baton = match place.come() {
+        Poll::Ready(baton) => baton,
+        Poll::Pending => block_on(place.turn()),
+    };
+    match baton {
+        Some(session) => {
+            turns.passed.fetch_sub(1, SeqCst);
+            session
+        }
+        None => Arc::default(),
+    }
+}
+
+fn pass(place: Place, session: Arc<Session>, turns: &Turns) {
+    turns.passed.fetch_add(1, SeqCst);
+    if place.pass(session).is_some() {
+        turns.passed.fetch_sub(1, SeqCst);
+    }
+}
+
+/// Has a turn, uses the session, and passes it on.
 fn take_turn(place: Place, turns: &Turns) {
-    let session = block_on(place.turn()).unwrap_or_default();
+    let session = come(&place, turns);
     assert_eq!(session.users.fetch_add(1, SeqCst), 0, "two use one session");
     // Others may run here.
     place.holds();
     turns.ever.fetch_add(1, SeqCst);
     session.users.fetch_sub(1, SeqCst);
-    drop(place.pass(session));
+    pass(place, session, turns);
 }
 
 /// The same, with an eye on others who have a turn.
 fn take_turn_alone(place: Place, turns: &Turns) {
-    let session = block_on(place.turn()).unwrap_or_default();
+    let session = come(&place, turns);
     assert_eq!(turns.now.fetch_add(1, SeqCst), 0, "two have a turn");
     place.holds();
     turns.ever.fetch_add(1, SeqCst);
     turns.now.fetch_sub(1, SeqCst);
-    drop(place.pass(session));
+    pass(place, session, turns);
 }
 
 fn is_ready(place: &Place) -> bool {
@@ -97,6 +122,7 @@ fn one_at_a_time_has_a_turn_and_everybody_has_one() {
             other.join().unwrap();
         }
         assert_eq!(turns.ever.load(SeqCst), 3);
+        assert_eq!(turns.passed.load(SeqCst), 0, "a session got lost");
     });
 }
 

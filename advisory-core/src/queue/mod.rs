@@ -130,10 +130,12 @@ impl<K: Copy + Eq + Hash, B, W: Clone> Place<K, B, W> {
         Turn { place: self }
     }
 
-    /// Whether the lead is this place's.
-    pub(crate) fn is_leading(&self) -> bool {
-        let leading = self.with_turns(|turns| turns.is_led_by(self.id));
-        leading.unwrap_or(false)
+    /// Takes the lead, and the baton that came with it, if it is this place's turn by now. It may be
+    /// by the time that the place has been taken.
+    pub(crate) fn come(&self) -> Poll<Option<B>> {
+        let turn = self.with_turns(|turns| turns.come(self.id));
+        // If nobody is left at the key, the lead was taken from this place, and passed on.
+        turn.unwrap_or(Poll::Ready(None))
     }
 
     /// Marks that the leader is at work on getting the lock. Whoever polls that work says so each
@@ -215,7 +217,7 @@ impl<K: Copy + Eq + Hash, B, W: Clone> Future for Turn<'_, K, B, W> {
         let polled = self
             .place
             .with_turns(|turns| turns.poll(self.place.id, cx.waker()));
-        // If nobody is left at the key, the lead was taken from this place, and passed on.
+        // As above.
         polled.map_or(Poll::Ready(None), |(turn, _)| turn)
     }
 }

@@ -76,14 +76,22 @@ impl<B, W: Clone> Turns<B, W> {
 
     /// Whether it is the turn of this place, and what it finds then. One that has lost the lead has
     /// nobody to wait for.
-    pub(super) fn poll(&mut self, id: PlaceId, waker: &Waker) -> (Poll<Option<B>>, Option<Waker>) {
+    pub(super) fn come(&mut self, id: PlaceId) -> Poll<Option<B>> {
         if self.leader.id == id {
-            return (Poll::Ready(self.leader.come()), None);
+            return Poll::Ready(self.leader.come());
         }
         match self.position(id) {
-            Some(at) => (Poll::Pending, note(&mut self.waiting[at].waker, waker)),
-            None => (Poll::Ready(None), None),
+            Some(_) => Poll::Pending,
+            None => Poll::Ready(None),
         }
+    }
+
+    /// The same for one who wants to be woken when it is; returns the waker that he had before.
+    pub(super) fn poll(&mut self, id: PlaceId, waker: &Waker) -> (Poll<Option<B>>, Option<Waker>) {
+        let turn = self.come(id);
+        let at = self.position(id);
+        let before = at.and_then(|at| note(&mut self.waiting[at].waker, waker));
+        (turn, before)
     }
 
     /// The leader is at it; returns the waker that it had before.
@@ -113,10 +121,6 @@ impl<B, W: Clone> Turns<B, W> {
         }
         self.leader.stage = Stage::Holds;
         self.leader.waker.take()
-    }
-
-    pub(super) fn is_led_by(&self, id: PlaceId) -> bool {
-        self.leader.id == id
     }
 
     pub(super) fn is_followed(&self, id: PlaceId) -> bool {
