@@ -73,6 +73,6 @@ pub use manager::LockManager;
 pub use mode::LockMode;
 pub use namespace::Namespace;
 pub use options::{Options, Sessions};
-pub use report::Pooling;
+pub use report::{Finding, Pooling, Report, Role, Severity, Usage};
 pub use session::Session;
 pub use spi::{LockBackend, LockSession, SessionId};

@@ -9,8 +9,8 @@ use event_listener::Event;
 use futures_timer::Delay;
 
 use crate::{
-    Error, Holder, Lock, LockBackend, LockGuard, LockKey, LockMode, Namespace, Options, Result,
-    Session, Sessions, Stage, batch,
+    Error, Holder, Lock, LockBackend, LockGuard, LockKey, LockMode, Namespace, Options, Report,
+    Result, Session, Sessions, Stage, batch,
     context::{Frame, ManagerId},
     key::KeySpace,
     ledger::Ledger,
@@ -213,6 +213,41 @@ impl LockManager {
         self.lock_all_with(locks, Patience::timeout(timeout)).await
     }
 
+    /// Finds out what there is to know of the server, and whether its locks can be relied on: its
+    /// version and role, what is between here and there, its limits, its timeouts.
+    ///
+    /// For a program's start, a health check, or a person at a terminal: the [`Report`] prints as a
+    /// page. It opens connections of its own, and closes them. Taking locks does not need it: what
+    /// makes them unsafe is found out by the first of them, and refused.
+    ///
+    /// # Errors
+    ///
+    /// - [`Error::Closed`] after [`close`](Self::close).
+    /// - [`Error::Backend`] or [`Error::Timeout`] if the server cannot be asked. That locks would not
+    ///   exclude anybody is a finding of the report, and no error.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves no connection open.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use advisory_core::LockManager;
+    /// # use advisory_backend_memory::MemoryBackend;
+    /// # futures::executor::block_on(async {
+    /// # let locks = LockManager::new(MemoryBackend::new());
+    /// let report = locks.check().await?;
+    /// println!("{report}");
+    /// assert!(report.is_fit());
+    /// # Ok::<(), advisory_core::Error>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn check(&self) -> Result<Report> {
+        let admission = self.shared.admit()?;
+        admission.backend().check().await
+    }
+
     /// Refuses new work, waits for all that is under way, and closes what the backend owns.
     ///
     /// From the first poll on, every new top-level acquisition, on any clone and anything made
@@ -338,7 +373,6 @@ impl Shared {
         })
     }
 
-    /// Waits until no top-level acquisition is left.
     /// A session of its own, and a frame for what is taken on it.
     async fn open(self: &Arc<Self>, patience: Patience) -> Result<(Arc<Frame>, Arc<Owner>)> {
         let owner = Owner::open(self.admit()?, patience).await?;
@@ -346,6 +380,7 @@ impl Shared {
         Ok((frame, owner))
     }
 
+    /// Waits until no top-level acquisition is left.
     async fn vacated(&self, patience: Patience) -> Result<()> {
         loop {
             let vacated = self.vacated.listen();

@@ -1,7 +1,7 @@
 use std::{pin::pin, sync::Arc, time::Duration};
 
 use advisory_core::{
-    Error, Holder, LockKey, LockMode, Result,
+    Error, Holder, LockKey, LockMode, Pooling, Report, Result, Role, Severity,
     spi::{LockBackend, LockSession, SessionId},
 };
 use async_trait::async_trait;
@@ -234,5 +234,16 @@ impl LockBackend for MemoryBackend {
         self.pool.close();
         self.server.with(|state| state.wakers.wake_all());
         Ok(())
+    }
+
+    async fn check(&self) -> Result<Report> {
+        let mut report = Report::new("inside this process, in memory");
+        report.role = Some(Role::Primary);
+        report.pooling = Some(Pooling::Session);
+        report.find(
+            Severity::Warning,
+            "its locks exclude nobody outside this process",
+        );
+        Ok(report)
     }
 }

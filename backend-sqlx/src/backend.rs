@@ -1,5 +1,5 @@
 use advisory_core::{
-    LockBackend, LockSession, Result,
+    LockBackend, LockSession, Report, Result,
     postgres::{PostgresBackend, PostgresOptions},
 };
 use async_trait::async_trait;
@@ -193,6 +193,7 @@ impl SqlxBackend {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl LockBackend for SqlxBackend {
     async fn open(&self) -> Result<Box<dyn LockSession>> {
@@ -201,5 +202,9 @@ impl LockBackend for SqlxBackend {
 
     async fn close(&self) -> Result<()> {
         self.inner.close().await
+    }
+
+    async fn check(&self) -> Result<Report> {
+        self.inner.check().await
     }
 }

@@ -1,5 +1,5 @@
 use advisory_core::{
-    LockBackend, LockSession, Result,
+    LockBackend, LockSession, Report, Result,
     postgres::{PostgresBackend, PostgresOptions},
 };
 use async_trait::async_trait;
@@ -202,6 +202,7 @@ impl TokioPostgresBackend {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl LockBackend for TokioPostgresBackend {
     async fn open(&self) -> Result<Box<dyn LockSession>> {
@@ -210,5 +211,9 @@ impl LockBackend for TokioPostgresBackend {
 
     async fn close(&self) -> Result<()> {
         self.inner.close().await
+    }
+
+    async fn check(&self) -> Result<Report> {
+        self.inner.check().await
     }
 }

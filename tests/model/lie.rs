@@ -1,7 +1,8 @@
 //! A double that lies about one thing, to see that it is found out.
 
 use advisory::{
-    Error, FencingToken, Holder, LockBackend, LockKey, LockMode, LockSession, Result, SessionId,
+    Error, FencingToken, Holder, LockBackend, LockKey, LockMode, LockSession, Report, Result,
+    SessionId,
     spi::{Claim, Request, Turn, Waited},
 };
 use async_trait::async_trait;
@@ -71,6 +72,10 @@ impl LockBackend for LyingBackend {
 
     async fn close(&self) -> Result<()> {
         self.inner.close().await
+    }
+
+    async fn check(&self) -> Result<Report> {
+        self.inner.check().await
     }
 }
 

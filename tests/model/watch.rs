@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use advisory::{
-    FencingToken, Holder, LockBackend, LockKey, LockSession, Result, SessionId,
+    FencingToken, Holder, LockBackend, LockKey, LockSession, Report, Result, SessionId,
     spi::{Claim, Request, Turn, Waited},
 };
 use async_trait::async_trait;
@@ -41,6 +41,10 @@ impl LockBackend for Watched {
 
     async fn close(&self) -> Result<()> {
         self.inner.close().await
+    }
+
+    async fn check(&self) -> Result<Report> {
+        self.inner.check().await
     }
 }
 

@@ -1,18 +1,13 @@
-use std::{
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use async_lock::{Semaphore, SemaphoreGuardArc};
 use async_trait::async_trait;
-use futures::future::{Either, select};
-use futures_timer::Delay;
 
 use super::{
-    Connection, Pool, PostgresOptions, PostgresSession,
+    Connection, Pool, PostgresOptions, PostgresSession, checkup,
     known::Known,
     options::Keeping,
     pinned::{self, Pinned},
@@ -22,7 +17,7 @@ use super::{
     settings::Upkeep,
     token::{self, Tokens},
 };
-use crate::{Error, LockBackend, LockSession, Pooling, Result};
+use crate::{Error, LockBackend, LockSession, Pooling, Report, Result, limit::in_time};
 
 /// A backend on PostgreSQL's advisory locks, for any driver that has a [`Pool`].
 ///
@@ -84,13 +79,15 @@ impl<P: Pool> Shared<P> {
             return Ok(Some(place));
         }
         let limit = self.options.session_within;
-        match select(pin!(places.acquire_arc()), Delay::new(limit)).await {
-            Either::Left((place, _)) => Ok(Some(place)),
-            Either::Right(_) => Err(Error::pool_exhausted(format!(
-                "all {most} sessions for locks are in use (see PostgresOptions::max_sessions), and \
-                 none ended within {limit:?}"
-            ))),
-        }
+        in_time(places.acquire_arc(), limit)
+            .await
+            .map(Some)
+            .ok_or_else(|| {
+                Error::pool_exhausted(format!(
+                    "all {most} sessions for locks are in use (see PostgresOptions::max_sessions), \
+                     and none ended within {limit:?}"
+                ))
+            })
     }
 
     /// A session on a connection that keeps its server session by itself.
@@ -157,7 +154,7 @@ impl<P: Pool> Shared<P> {
             return Ok(server);
         }
         let limit = self.options.session_within;
-        let found_out = pin!(async {
+        let found_out = async {
             let _asking = self.known.asking.lock().await;
             if let Some(server) = self.known.server() {
                 return Ok(server);
@@ -173,11 +170,10 @@ impl<P: Pool> Shared<P> {
             }
             self.known.learn(server);
             Ok(server)
-        });
-        match select(found_out, Delay::new(limit)).await {
-            Either::Left((server, _)) => server,
-            Either::Right(_) => Err(Error::unanswered(limit)),
-        }
+        };
+        in_time(found_out, limit)
+            .await
+            .unwrap_or_else(|| Err(Error::unanswered(limit)))
     }
 }
 
@@ -210,5 +206,13 @@ impl<P: Pool> LockBackend for PostgresBackend<P> {
             self.shared.pool.close().await;
         }
         Ok(())
+    }
+
+    async fn check(&self) -> Result<Report> {
+        let Shared { pool, options, .. } = &*self.shared;
+        let limit = options.session_within;
+        in_time(checkup::check(&**pool, options, limit), limit)
+            .await
+            .unwrap_or_else(|| Err(Error::unanswered(limit)))
     }
 }

@@ -84,6 +84,7 @@
 //! ```
 
 mod backend;
+mod checkup;
 mod driver;
 #[cfg(test)]
 mod fake;

@@ -27,20 +27,37 @@ impl Server {
         // whether there is one is not known yet.
         let rows = connection.batch(statements::VERSION).await?;
         let product = rows.first().and_then(|row| row.first()?.text());
-        check_product(product.ok_or_else(DriverError::unexpected_answer)?)?;
+        Self::check_product(product.ok_or_else(DriverError::unexpected_answer)?)?;
         let rows = connection.batch(statements::FACTS).await?;
         let facts = rows.first().and_then(|row| Self::read(row));
         let (server, standby) = facts.ok_or_else(DriverError::unexpected_answer)?;
-        if server.version < OLDEST_VERSION {
-            return Err(Error::unsupported(format!(
-                "PostgreSQL 14 is the oldest that will do, this is {}",
-                server.version / 10_000
-            )));
-        }
+        Self::check_version(server.version)?;
         if standby {
             return Err(Error::NotPrimary);
         }
         Ok(server)
+    }
+
+    /// Others speak PostgreSQL's protocol; CockroachDB even has the functions, which do nothing there.
+    pub(super) fn check_product(version: &str) -> Result<()> {
+        if version.starts_with("PostgreSQL ") {
+            return Ok(());
+        }
+        let product = version.split(" (").next().unwrap_or_default();
+        Err(Error::unsupported(format!(
+            "this is not PostgreSQL but {product}"
+        )))
+    }
+
+    /// Whether it is new enough, by its `server_version_num`.
+    pub(super) fn check_version(version: i32) -> Result<()> {
+        if version < OLDEST_VERSION {
+            return Err(Error::unsupported(format!(
+                "PostgreSQL 14 is the oldest that will do, this is {}",
+                version / 10_000
+            )));
+        }
+        Ok(())
     }
 
     /// From a row of [`statements::FACTS`]; also whether it is a standby.
@@ -83,17 +100,6 @@ impl Server {
     pub(super) fn has_transaction_timeout(&self) -> bool {
         self.version >= 170_000
     }
-}
-
-/// Others speak PostgreSQL's protocol; CockroachDB even has the functions, which do nothing there.
-fn check_product(version: &str) -> Result<()> {
-    if version.starts_with("PostgreSQL ") {
-        return Ok(());
-    }
-    let product = version.split(" (").next().unwrap_or_default();
-    Err(Error::unsupported(format!(
-        "this is not PostgreSQL but {product}"
-    )))
 }
 
 #[cfg(test)]

@@ -30,6 +30,56 @@ SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4,
        (pg_catalog.date_part('epoch', pg_catalog.pg_postmaster_start_time())
          OPERATOR(pg_catalog.*) 1000000)::pg_catalog.int8";
 
+/// What is worth knowing of the server besides.
+///
+/// Columns: version number, standby?, may use `plpgsql`?, `fsync`?, `deadlock_timeout` in ms,
+/// connections of clients, `max_connections`, how many of those are reserved for other roles,
+/// advisory locks that are held, how many locks of all kinds there is room for.
+pub(super) const CHECKUP: &str = "\
+SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4,
+       pg_catalog.pg_is_in_recovery(),
+       EXISTS (SELECT
+                 FROM pg_catalog.pg_language AS l
+                WHERE l.lanname OPERATOR(pg_catalog.=) 'plpgsql'
+                  AND pg_catalog.has_language_privilege(l.oid, 'USAGE')),
+       pg_catalog.current_setting('fsync')::pg_catalog.bool,
+       (SELECT s.setting::pg_catalog.int8
+          FROM pg_catalog.pg_settings AS s
+         WHERE s.name OPERATOR(pg_catalog.=) 'deadlock_timeout'),
+       (SELECT pg_catalog.count(*)
+          FROM pg_catalog.pg_stat_activity AS a
+         WHERE a.backend_type OPERATOR(pg_catalog.=) 'client backend'),
+       pg_catalog.current_setting('max_connections')::pg_catalog.int8,
+       pg_catalog.current_setting('superuser_reserved_connections')::pg_catalog.int8
+         OPERATOR(pg_catalog.+)
+         COALESCE(pg_catalog.current_setting('reserved_connections', true), '0')::pg_catalog.int8,
+       (SELECT pg_catalog.count(*)
+          FROM pg_catalog.pg_locks AS l
+         WHERE l.locktype OPERATOR(pg_catalog.=) 'advisory'
+           AND l.granted),
+       pg_catalog.current_setting('max_locks_per_transaction')::pg_catalog.int8
+         OPERATOR(pg_catalog.*)
+         (pg_catalog.current_setting('max_connections')::pg_catalog.int8
+           OPERATOR(pg_catalog.+)
+           pg_catalog.current_setting('max_prepared_transactions')::pg_catalog.int8)";
+
+/// The timeouts that are on for this role, but for the ones for deadlocks and for logins.
+///
+/// Columns: name, ms.
+pub(super) const TIMEOUTS: &str = "\
+SELECT s.name,
+       s.setting::pg_catalog.int8
+  FROM pg_catalog.pg_settings AS s
+ WHERE s.name OPERATOR(pg_catalog.=) ANY (ARRAY[
+         'idle_in_transaction_session_timeout',
+         'idle_session_timeout',
+         'lock_timeout',
+         'statement_timeout',
+         'transaction_timeout'
+       ])
+   AND s.setting OPERATOR(pg_catalog.<>) '0'
+ ORDER BY s.name";
+
 /// The advisory locks of the asking session.
 ///
 /// Columns: `classid`, `objid`, `objsubid`, mode.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 
 use self::{branch::Branch, gate::Gate, trunk::Trunk};
-use crate::{LockBackend, LockSession, Options, Result, line::LineOwner};
+use crate::{LockBackend, LockSession, Options, Report, Result, line::LineOwner};
 
 /// A backend whose sessions are all branches of one session of another backend, the trunk.
 ///
@@ -76,6 +76,7 @@ impl Forest {
     }
 }
 
+#[deny(clippy::missing_trait_methods)]
 #[async_trait]
 impl LockBackend for SharedSessions {
     async fn open(&self) -> Result<Box<dyn LockSession>> {
@@ -88,5 +89,9 @@ impl LockBackend for SharedSessions {
             trunk.line().recycle().await;
         }
         self.forest.backend.close().await
+    }
+
+    async fn check(&self) -> Result<Report> {
+        self.forest.backend.check().await
     }
 }

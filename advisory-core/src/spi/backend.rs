@@ -3,7 +3,7 @@ use std::{fmt, sync::Arc};
 use async_trait::async_trait;
 
 use super::LockSession;
-use crate::Result;
+use crate::{Report, Result};
 
 /// Opens the sessions that locks are held on.
 ///
@@ -86,6 +86,23 @@ pub trait LockBackend: fmt::Debug + Send + Sync + 'static {
     /// [`Backend`](crate::Error::Backend) if something could not be closed. The backend counts as
     /// closed all the same.
     async fn close(&self) -> Result<()>;
+
+    /// Finds out what there is to know of the server, and whether its locks can be relied on.
+    ///
+    /// It takes no session, and no place among those that may be open at once. By default there is
+    /// nothing to say.
+    ///
+    /// # Errors
+    ///
+    /// [`Backend`](crate::Error::Backend) if the server cannot be asked. That locks would not exclude
+    /// anybody is a finding, and no error.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves no connection open.
+    async fn check(&self) -> Result<Report> {
+        Ok(Report::new("of a backend that does not tell"))
+    }
 }
 
 #[deny(clippy::missing_trait_methods)]
@@ -98,6 +115,10 @@ impl<B: LockBackend + ?Sized> LockBackend for Arc<B> {
     async fn close(&self) -> Result<()> {
         (**self).close().await
     }
+
+    async fn check(&self) -> Result<Report> {
+        (**self).check().await
+    }
 }
 
 #[deny(clippy::missing_trait_methods)]
@@ -109,5 +130,9 @@ impl<B: LockBackend + ?Sized> LockBackend for Box<B> {
 
     async fn close(&self) -> Result<()> {
         (**self).close().await
+    }
+
+    async fn check(&self) -> Result<Report> {
+        (**self).check().await
     }
 }

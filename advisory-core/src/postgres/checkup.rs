@@ -1,0 +1,214 @@
+use std::time::Duration;
+
+use super::{
+    Connection, DriverError, Pool, PostgresOptions, Row, Value, options::Keeping, pooling,
+    server::Server, statements,
+};
+use crate::{Error, Pooling, Report, Result, Role, Severity, Usage};
+
+/// Longer than this nobody wants to wait for a deadlock to be found.
+const LONG_DEADLOCK_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Looks at the server that a pool's connections lead to, on connections beside it.
+pub(super) async fn check(
+    pool: &impl Pool,
+    options: &PostgresOptions,
+    limit: Duration,
+) -> Result<Report> {
+    let mut connection = pool.connect().await?;
+    let product = first_row(connection.batch(statements::VERSION).await?)?;
+    let product = product.first().and_then(Value::text);
+    let product = product.ok_or_else(DriverError::unexpected_answer)?;
+    let mut report = Report::new(product);
+    if let Err(refused) = Server::check_product(product) {
+        // What else could be asked it may not understand.
+        report.find(Severity::Refusal, refused.to_string());
+        return Ok(report);
+    }
+    let facts = first_row(connection.batch(statements::CHECKUP).await?)?;
+    let facts = Facts::read(&facts).ok_or_else(DriverError::unexpected_answer)?;
+    let timeouts = connection.batch(statements::TIMEOUTS).await?;
+    let timeouts = timeouts.iter().filter_map(|row| timeout(row));
+    report.timeouts = timeouts.collect();
+    facts.tell(&mut report);
+    judge_role(&facts, &mut report);
+    judge_limits(&facts, pool, options, &mut report);
+
+    let mut other = pool.connect().await?;
+    match pooling::detect(&mut connection, &mut other, limit / 2).await {
+        Ok(pooling) => judge_pooling(pooling, options.keeping, &mut report),
+        Err(unknown @ Error::PoolExhausted { .. }) => {
+            report.find(Severity::Warning, unknown.cause().to_string());
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(report)
+}
+
+/// What one row of [`statements::CHECKUP`] tells.
+struct Facts {
+    version: i32,
+    standby: bool,
+    plpgsql: bool,
+    fsync: bool,
+    deadlock_timeout: Duration,
+    connections: Usage,
+    /// How many of the connections a role like this one may not have.
+    reserved: u64,
+    locks: Usage,
+}
+
+impl Facts {
+    fn read(row: &[Value]) -> Option<Self> {
+        let [
+            version,
+            standby,
+            plpgsql,
+            fsync,
+            deadlock_timeout,
+            connections,
+            max_connections,
+            reserved,
+            locks,
+            max_locks,
+        ] = row
+        else {
+            return None;
+        };
+        let number = |value: &Value| value.int8()?.try_into().ok();
+        Some(Self {
+            version: version.int4()?,
+            standby: standby.bool()?,
+            plpgsql: plpgsql.bool()?,
+            fsync: fsync.bool()?,
+            deadlock_timeout: Duration::from_millis(number(deadlock_timeout)?),
+            connections: Usage::new(number(connections)?, number(max_connections)?),
+            reserved: number(reserved)?,
+            locks: Usage::new(number(locks)?, number(max_locks)?),
+        })
+    }
+
+    fn tell(&self, report: &mut Report) {
+        report.role = Some(if self.standby {
+            Role::Standby
+        } else {
+            Role::Primary
+        });
+        report.connections = Some(self.connections);
+        report.locks = Some(self.locks);
+        report.deadlock_timeout = Some(self.deadlock_timeout);
+    }
+}
+
+fn judge_role(facts: &Facts, report: &mut Report) {
+    if let Err(refused) = Server::check_version(facts.version) {
+        report.find(Severity::Refusal, refused.to_string());
+    }
+    if facts.standby {
+        report.find(Severity::Refusal, Error::NotPrimary.to_string());
+    }
+    if !facts.plpgsql {
+        report.find(
+            Severity::Warning,
+            "this role may not use plpgsql; each wait that lasts is an ERROR in the server's log \
+             every few hundred milliseconds",
+        );
+    }
+    if !facts.fsync {
+        report.find(
+            Severity::Warning,
+            "fsync is off; after a crash of its host the server may give fencing tokens out again",
+        );
+    }
+    if facts.deadlock_timeout > LONG_DEADLOCK_TIMEOUT {
+        report.find(
+            Severity::Warning,
+            format!(
+                "deadlock_timeout is {:?}; that long owners in a deadlock wait for each other",
+                facts.deadlock_timeout
+            ),
+        );
+    }
+}
+
+fn judge_limits(facts: &Facts, pool: &impl Pool, options: &PostgresOptions, report: &mut Report) {
+    let for_us = facts.connections.most.saturating_sub(facts.reserved);
+    let sessions = options.sessions(pool.borrowed());
+    let sessions = sessions.and_then(|sessions| u64::try_from(sessions).ok());
+    if let Some(sessions) = sessions.filter(|sessions| *sessions > for_us) {
+        report.find(
+            Severity::Warning,
+            format!(
+                "there may be {sessions} sessions for locks, and the server lends {for_us} \
+                 connections at most"
+            ),
+        );
+    }
+    if facts.connections.used * 10 > for_us * 9 {
+        report.find(
+            Severity::Warning,
+            format!(
+                "{} of the {for_us} connections that the server lends are in use",
+                facts.connections.used
+            ),
+        );
+    }
+    if facts.locks.used * 2 > facts.locks.most {
+        report.find(
+            Severity::Warning,
+            "more than half of the server's lock table is taken by advisory locks; when it is full \
+             every client's statements fail, not only locks (max_locks_per_transaction)",
+        );
+    }
+    if options.dead_host.is_none() {
+        report.find(
+            Severity::Warning,
+            "a holder whose host vanishes keeps its locks for as long as the server's TCP settings \
+             have it: by default two hours",
+        );
+    }
+    if !report.timeouts.is_empty() {
+        report.find(
+            Severity::Note,
+            "the timeouts above end no wait for a lock, and no session while a lock is held on it",
+        );
+    }
+}
+
+fn judge_pooling(pooling: Pooling, keeping: Keeping, report: &mut Report) {
+    report.pooling = Some(pooling);
+    match (pooling, keeping) {
+        (Pooling::Session, Keeping::Checked | Keeping::Trusted) => {}
+        (Pooling::Session, Keeping::Pinned) => report.find(
+            Severity::Note,
+            "pinned mode is not needed here, and costs each section a round trip",
+        ),
+        (Pooling::Transaction, Keeping::Pinned) => report.find(
+            Severity::Note,
+            "pinned mode is on: each session's locks are kept by a transaction",
+        ),
+        (Pooling::Transaction, Keeping::Checked | Keeping::Trusted) => report.find(
+            Severity::Refusal,
+            format!("{}", Error::SessionNotPinned),
+        ),
+        (Pooling::Statement | Pooling::Reset, _) => report.find(
+            Severity::Refusal,
+            "locks do not outlast a statement here, not in pinned mode either; use session pooling, \
+             or a direct connection",
+        ),
+    }
+}
+
+/// From a row of [`statements::TIMEOUTS`].
+fn timeout(row: &[Value]) -> Option<(String, Duration)> {
+    let [name, milliseconds] = row else {
+        return None;
+    };
+    let limit = Duration::from_millis(milliseconds.int8()?.try_into().ok()?);
+    Some((name.text()?.to_owned(), limit))
+}
+
+fn first_row(rows: Vec<Row>) -> Result<Row, DriverError> {
+    let mut rows = rows.into_iter();
+    rows.next().ok_or_else(DriverError::unexpected_answer)
+}
