@@ -7,7 +7,7 @@ use futures::{
 };
 
 use super::{
-    FACTS, HOLDERS, SET_UP, TRY_LOCK, WAIT, assert_nothing_is_left, cancelled_at, moments,
+    FACTS, HOLDERS, POOLER, SET_UP, TRY_LOCK, WAIT, assert_nothing_is_left, cancelled_at, moments,
     moments_of_batch, until_held,
 };
 use crate::{
@@ -26,7 +26,16 @@ pub(super) async fn while_it_connects(env: &ProxiedEnv) {
 }
 
 pub(super) async fn while_it_looks_at_the_server(env: &ProxiedEnv) {
-    for point in FACTS.into_iter().flat_map(moments) {
+    cancelled_at_each(env, FACTS.into_iter().flat_map(moments_of_batch)).await;
+}
+
+pub(super) async fn while_it_looks_for_a_pooler(env: &ProxiedEnv) {
+    cancelled_at_each(env, POOLER.into_iter().flat_map(moments_of_batch)).await;
+}
+
+/// The first lock of a manager, given up at each of the points.
+async fn cancelled_at_each(env: &ProxiedEnv, points: impl Iterator<Item = Point>) {
+    for point in points {
         let locks = env.proxied(1).await;
         cancelled_at(env, point, lock(&locks)).await;
         assert_nothing_is_left(env, &locks, 1).await;

@@ -23,6 +23,7 @@ list! {
     acquiring {
         while_it_connects
         while_it_looks_at_the_server
+        while_it_looks_for_a_pooler
         while_it_asks
         once_it_is_granted
         once_the_wait_is_granted
@@ -83,6 +84,14 @@ const WAIT: &str = "DO $advisory$";
 const HOLDERS: &str = "pg_stat_activity";
 const SET_UP: &str = "tcp_keepalives_idle";
 const FACTS: [&str; 2] = ["pg_catalog.version()", "server_version_num"];
+/// A part of each statement that looks for a pooler, on either of the two connections.
+const POOLER: [&str; 5] = [
+    "SELECT pg_catalog.pg_backend_pid()",
+    "'advisory.mark', 'left'",
+    "BEGIN",
+    "ROLLBACK",
+    "'advisory.mark', true",
+];
 
 /// The longest a wait goes on that nobody waits for any more.
 const SLICE: Duration = Duration::from_millis(400);
