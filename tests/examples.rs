@@ -39,6 +39,20 @@ fn axum_handler() {
 }
 
 #[test]
+fn doctor() {
+    let said = said_on_postgresql("doctor");
+    for line in [
+        "server       PostgreSQL ",
+        "role         primary",
+        "sessions     each connection keeps its server session",
+        "deadlocks    looked for after 1s",
+    ] {
+        assert!(said.lines().any(|said| said.starts_with(line)), "{said}");
+    }
+    assert!(said.ends_with("\nLocks can be taken here.\n"), "{said}");
+}
+
+#[test]
 fn fencing() {
     assert_eq!(
         said_on_postgresql("fencing"),
@@ -103,6 +117,7 @@ fn xact_lock_tokio_postgres() {
 #[test]
 fn without_a_server_those_that_need_one_say_so() {
     for name in [
+        "doctor",
         "fencing",
         "sqlx_pool",
         "tokio_postgres_pool",

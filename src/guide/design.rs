@@ -167,6 +167,20 @@
 //! and a primary that became a standby is noticed when it answers. That costs no round trip;
 //! a check of its own would cost one for each lock.
 //!
+//! # Why the first lock opens a second connection
+//!
+//! A pooler in transaction mode has no reason to move a client while nobody else wants the server's
+//! session, so a single connection sees nothing wrong, and two programs find out in production. A
+//! second connection takes a session for a transaction, twice, and each time the first is asked
+//! again which process serves it: the pooler has to give it another, or to let it wait.
+//!
+//! # Why pinned mode lets go between two turns
+//!
+//! `CREATE INDEX CONCURRENTLY` waits for whole transactions that had a snapshot when it looked, and a
+//! waiting statement has one. So whoever waits in pinned mode and holds nothing ends the transaction
+//! after each turn. Whoever holds something cannot, and holds up an index build that begins
+//! meanwhile until it has let go.
+//!
 //! # Why keys are hashes of a documented kind
 //!
 //! Names become 64-bit keys by SHA-256 ([`derive_key`](crate::derive_key)), which any language has,

@@ -19,7 +19,7 @@
 //! | failover to a standby | is gone: locks are not replicated | `Lost`; a server that still is a standby is refused as [`NotPrimary`](crate::Error::NotPrimary) |
 //! | the old primary lives on beside the new one | both grant it | nothing: no lock of a database can tell |
 //! | the network goes silent, no packet and no reset | is freed within 30 s, or what [`PostgresOptions::dead_host_within`] says | `Lost`: the section is stopped within 10 s |
-//! | a pooler in transaction mode is in between | can leak, and can be held by two | [`SessionNotPinned`](crate::Error::SessionNotPinned), if an answer gives it away |
+//! | a pooler in transaction mode is in between | is not taken: it could leak, and be held by two | [`SessionNotPinned`](crate::Error::SessionNotPinned), from the first lock on; in pinned mode locks work there |
 //!
 //! What is missing here is in the list of [what it does not do](crate#what-it-does-not-do).
 //!
