@@ -1,16 +1,15 @@
 use std::{env, fs, os::unix::fs::MetadataExt, path::PathBuf};
 
 /// What is run of PostgreSQL's.
-const PROGRAMS: [&str; 3] = ["initdb", "pg_basebackup", "pg_ctl"];
+const PROGRAMS: [&str; 2] = ["initdb", "pg_ctl"];
 
 /// The folder of PostgreSQL's programs: `PG_BINDIR`, or the first on the `PATH`, or the newest of
 /// those that Debian installs.
 pub(super) fn folder() -> PathBuf {
     let named = env::var_os("PG_BINDIR").map(PathBuf::from);
-    let path = env::var_os("PATH").unwrap_or_default();
     named
         .into_iter()
-        .chain(env::split_paths(&path))
+        .chain(path())
         .chain(debian())
         .find(|folder| {
             PROGRAMS
@@ -25,6 +24,21 @@ pub(super) fn folder() -> PathBuf {
                 PROGRAMS.join(", ")
             )
         })
+}
+
+/// PgBouncer's program: on the `PATH`, or where Debian has it.
+pub(super) fn pgbouncer() -> PathBuf {
+    path()
+        .into_iter()
+        .chain([PathBuf::from("/usr/sbin")])
+        .map(|folder| folder.join("pgbouncer"))
+        .find(|program| program.is_file())
+        .expect("these tests need PgBouncer: its pgbouncer is looked for in the PATH and /usr/sbin")
+}
+
+fn path() -> Vec<PathBuf> {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).collect()
 }
 
 fn debian() -> Vec<PathBuf> {

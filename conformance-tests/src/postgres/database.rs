@@ -4,7 +4,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use super::{RawClient, log::DatabaseLog};
+use super::{Pooler, RawClient, log::DatabaseLog};
 
 /// A database that a test has to itself. Advisory locks are kept per database, so it is also a
 /// lock space of its own.
@@ -19,6 +19,8 @@ use super::{RawClient, log::DatabaseLog};
 pub struct Database {
     name: String,
     url: String,
+    /// Past the pooler that may be before the server.
+    direct_url: String,
     server_url: String,
     log: Option<DatabaseLog>,
 }
@@ -36,8 +38,10 @@ impl Database {
         server
             .run(&format!("CREATE DATABASE {name} TEMPLATE template0"))
             .await;
+        let direct_url = with_database(server_url, &name);
         Self {
-            url: with_database(server_url, &name),
+            url: direct_url.clone(),
+            direct_url,
             server_url: server_url.to_owned(),
             name,
             log: None,
@@ -47,6 +51,12 @@ impl Database {
     /// The same, with the log of its server.
     pub(super) fn with_log(mut self, log: DatabaseLog) -> Self {
         self.log = Some(log);
+        self
+    }
+
+    /// The same, with its users led through a pooler.
+    pub(super) fn behind(mut self, pooler: &Pooler) -> Self {
+        self.url = pooler.url_of(&self);
         self
     }
 
@@ -64,7 +74,7 @@ impl Database {
 
     /// A client of it that the library has nothing to do with.
     pub async fn client(&self) -> RawClient {
-        RawClient::connect(&self.url).await
+        RawClient::connect(&self.direct_url).await
     }
 
     /// Changes a setting for new sessions in it: `set("search_path = public, pg_catalog")`.

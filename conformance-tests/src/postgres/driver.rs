@@ -3,7 +3,7 @@ use std::{fmt, sync::Arc};
 use advisory_core::{LockBackend, postgres::PostgresOptions};
 use async_trait::async_trait;
 
-use super::{Database, Server, Tap, observer::PostgresObserver};
+use super::{Database, Server, Tap, left_out, observer::PostgresObserver};
 use crate::{Harness, Observer, Space};
 
 /// What the suite has to know of a PostgreSQL backend.
@@ -44,7 +44,13 @@ pub trait Driver: fmt::Debug + Send + Sync + 'static {
 
 /// The options of a backend that has its pool to itself.
 pub(super) fn all_of(connections: usize) -> PostgresOptions {
-    PostgresOptions::new().max_sessions(connections)
+    options().max_sessions(connections)
+}
+
+/// The options that a backend of these tests begins with: what is before the servers may ask for some.
+#[must_use]
+pub fn options() -> PostgresOptions {
+    PostgresOptions::new()
 }
 
 /// Makes a harness of a driver: each case gets a database of its own on the shared server.
@@ -79,6 +85,10 @@ impl Harness for Postgres {
     async fn space(&self) -> Box<dyn Space> {
         let database = Arc::new(Server::shared().database().await);
         Box::new(self.space_in(database).await)
+    }
+
+    fn leaves_out(&self, case: &str) -> bool {
+        left_out::is(case)
     }
 }
 

@@ -8,6 +8,7 @@
 //! - [`loss_suite!`](crate::loss_suite) takes locks away from their holders, for every cause there is.
 //! - [`storm()`] cancels, kills and cuts at random.
 //! - [`chaos()`] does worse than that to processes, and checks what they tell of it.
+//! - [`Pooler`] is a `PgBouncer` before a server; `ADVISORY_POOLER` puts one before every server.
 //! - [`Proxy`] stands between the library and the server, and does what a network can do.
 
 mod binaries;
@@ -19,9 +20,11 @@ mod database;
 mod driver;
 mod env;
 mod host;
+mod left_out;
 mod log;
 mod loss;
 mod observer;
+mod pooler;
 mod process;
 mod proxied;
 mod proxy;
@@ -37,10 +40,11 @@ use tokio::runtime::{Builder, Runtime};
 pub use chaos::{chaos, worker};
 pub use client::RawClient;
 pub use database::Database;
-pub use driver::{Driver, Postgres};
+pub use driver::{Driver, Postgres, options};
 pub use env::{PostgresEnv, run_postgres_case};
 pub use host::Host;
 pub use loss::{LossEnv, a_frozen_holder_is_fenced_off, holder, run_loss_case};
+pub use pooler::{PoolMode, Pooler};
 pub use process::{
     a_killed_holder_loses_its_lock, a_killed_waiter_is_gone_soon, a_vanished_host_loses_its_lock,
     client,

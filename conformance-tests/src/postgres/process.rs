@@ -6,9 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use advisory_core::{LockManager, postgres::PostgresOptions};
+use advisory_core::LockManager;
 
-use super::{Database, Host, Postgres, RawClient, Server};
+use super::{Database, Host, Postgres, RawClient, Server, options};
 use crate::{Runtime, sync::pause};
 
 /// What a client is told.
@@ -39,9 +39,9 @@ pub fn client(harness: &Postgres, runtime: &impl Runtime) {
     let options = match env::var(DEAD_HOST) {
         Ok(seconds) => {
             let seconds = seconds.parse().expect("a number");
-            PostgresOptions::new().dead_host_within(Duration::from_secs(seconds))
+            options().dead_host_within(Duration::from_secs(seconds))
         }
-        Err(_) => PostgresOptions::new().dead_host_unbounded(),
+        Err(_) => options().dead_host_unbounded(),
     };
     runtime.block_on(Box::pin(async move {
         let backend = harness.driver().backend(&url, 1, options).await;
@@ -73,10 +73,7 @@ pub async fn a_vanished_host_loses_its_lock(harness: &Postgres, client: &str) {
     bounded.until_it_says(HOLDS);
     unbounded.until_it_says(HOLDS);
 
-    let backend = harness
-        .driver()
-        .backend(database.url(), 1, PostgresOptions::new())
-        .await;
+    let backend = harness.driver().backend(database.url(), 1, options()).await;
     let rival = LockManager::new(backend);
     let observer = database.client().await;
     assert!(rival.keyed(1_i64).try_lock().await.unwrap().is_none());
@@ -137,7 +134,7 @@ pub async fn a_killed_holder_loses_its_lock(harness: &Postgres, client: &str) {
 }
 
 async fn manager(harness: &Postgres, database: &Database) -> LockManager {
-    let options = PostgresOptions::new();
+    let options = options();
     LockManager::new(harness.driver().backend(database.url(), 1, options).await)
 }
 

@@ -2,7 +2,7 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 
 use advisory_core::{LockKey, LockManager, Options};
 
-use super::{Database, Postgres, Proxy, RawClient, Server, cancellation, driver::all_of};
+use super::{Database, Postgres, Proxy, RawClient, Server, cancellation, driver::all_of, left_out};
 use crate::{
     Env, Runtime,
     run::{find, run},
@@ -96,6 +96,9 @@ impl Deref for ProxiedEnv {
 pub fn run_proxied_case(harness: Postgres, runtime: impl Runtime, name: &str) {
     let runtime: Arc<dyn Runtime> = Arc::new(runtime);
     let case = find(cancellation::LIST, name);
+    if left_out::is(name) {
+        return;
+    }
     run(
         &*Arc::clone(&runtime),
         case,

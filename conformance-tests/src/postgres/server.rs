@@ -1,10 +1,10 @@
 use std::{
-    env, fmt::Write as _, fs::OpenOptions, io::Write as _, net::TcpListener, path::Path,
+    env, fmt::Write as _, fs::OpenOptions, io::Write as _, iter, net::TcpListener, path::Path,
     sync::OnceLock,
 };
 
 use super::{
-    Database, RawClient,
+    Database, PoolMode, Pooler, RawClient, binaries,
     log::{DatabaseLog, LINE_PREFIX},
     supervisor::Supervisor,
 };
@@ -18,12 +18,15 @@ const SETTINGS: &[(&str, &str)] = &[
 ];
 
 /// How many ports are tried. Somebody else may take one between our look and the server's.
-const PORTS: usize = 5;
+pub(super) const PORTS: usize = 5;
 
 /// A PostgreSQL server for tests.
 ///
 /// A server that was started here is stopped, and its folder deleted, when it is dropped, and when
 /// the test process ends, for whatever reason: a `kill -9` will do.
+///
+/// With `ADVISORY_POOLER` it has a [`Pooler`] before it, through which its [`url`](Self::url) and those
+/// of its databases lead. Raw clients go straight to it all the same.
 ///
 /// # Examples
 ///
@@ -37,6 +40,8 @@ const PORTS: usize = 5;
 /// ```
 #[derive(Debug)]
 pub struct Server {
+    /// Dropped first.
+    pooler: Option<Pooler>,
     kind: Kind,
 }
 
@@ -54,15 +59,24 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// If there is none, and none can be started.
+    /// If there is none, and none can be started, or a named one ought to have a pooler before it.
     pub fn shared() -> &'static Self {
         static SHARED: OnceLock<Server> = OnceLock::new();
         SHARED.get_or_init(|| match env::var("DATABASE_URL") {
-            Ok(url) => Self {
-                kind: Kind::Named(url),
-            },
+            Ok(url) => Self::named(url),
             Err(_) => Self::start(&[]),
         })
+    }
+
+    fn named(url: String) -> Self {
+        assert!(
+            PoolMode::of_all().is_none(),
+            "a pooler is put only before servers that are started here, not that of DATABASE_URL"
+        );
+        Self {
+            pooler: None,
+            kind: Kind::Named(url),
+        }
     }
 
     /// A server of its own, for tests that stop it or need their own settings.
@@ -72,17 +86,22 @@ impl Server {
     /// If it cannot be started.
     #[must_use]
     pub fn start(settings: &[(&str, &str)]) -> Self {
-        Self::launch(Supervisor::start(None), settings)
+        Self::launch(supervisor(None), settings)
     }
 
-    /// A standby that follows this server, until it is [promoted](Self::promote).
+    /// A standby that follows this server, until it is [promoted](Self::promote). The server is
+    /// stopped and started again for it.
     ///
     /// # Panics
     ///
     /// If the server was not started here, or the standby cannot be.
     #[must_use]
     pub fn standby(&self) -> Self {
-        Self::launch(Supervisor::start(Some(self.port())), &[])
+        self.stop();
+        let standby = supervisor(Some(&self.folder().join("data")));
+        self.start_again();
+        let primary = format!("host=127.0.0.1 port={} user=postgres", self.port());
+        Self::launch(standby, &[("primary_conninfo", &primary)])
     }
 
     fn launch(supervisor: Supervisor, settings: &[(&str, &str)]) -> Self {
@@ -91,6 +110,7 @@ impl Server {
             let port = free_port();
             if supervisor.run(&format!("start {port}")) {
                 return Self {
+                    pooler: PoolMode::of_all().map(|mode| Pooler::before(port, mode, &[])),
                     kind: Kind::Own { supervisor, port },
                 };
             }
@@ -106,6 +126,13 @@ impl Server {
     /// process that gets it as its `DATABASE_URL` shares the server.
     #[must_use]
     pub fn url(&self) -> String {
+        match &self.pooler {
+            Some(pooler) => pooler.url_to("postgres"),
+            None => self.direct_url(),
+        }
+    }
+
+    fn direct_url(&self) -> String {
         match &self.kind {
             Kind::Own { port, .. } => format!("postgres://postgres@127.0.0.1:{port}/postgres"),
             Kind::Named(url) => url.clone(),
@@ -114,12 +141,16 @@ impl Server {
 
     /// A client of its maintenance database.
     pub async fn client(&self) -> RawClient {
-        RawClient::connect(&self.url()).await
+        RawClient::connect(&self.direct_url()).await
     }
 
     /// A new, empty database.
     pub async fn database(&self) -> Database {
-        let database = Database::create(&self.url()).await;
+        let database = Database::create(&self.direct_url()).await;
+        let database = match &self.pooler {
+            Some(pooler) => database.behind(pooler),
+            None => database,
+        };
         match &self.kind {
             Kind::Own { supervisor, .. } => {
                 let name = database.name().to_owned();
@@ -202,7 +233,7 @@ impl Server {
         );
     }
 
-    fn port(&self) -> u16 {
+    pub(super) fn port(&self) -> u16 {
         match &self.kind {
             Kind::Own { port, .. } => *port,
             Kind::Named(_) => panic!("the server of DATABASE_URL is not ours to start"),
@@ -215,6 +246,14 @@ impl Server {
             Kind::Named(_) => panic!("the server of DATABASE_URL is not ours to look into"),
         }
     }
+}
+
+/// Owns a new cluster: an empty one, or a standby's of the primary whose data is in this folder.
+fn supervisor(primary: Option<&Path>) -> Supervisor {
+    let binaries = binaries::folder();
+    let arguments = iter::once(&*binaries).chain(primary);
+    let arguments: Vec<_> = arguments.map(Path::as_os_str).collect();
+    Supervisor::start(include_str!("server.sh"), &arguments)
 }
 
 /// Adds settings to the configuration of a server that has not been started.
@@ -241,7 +280,7 @@ fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', "''"))
 }
 
-fn free_port() -> u16 {
+pub(super) fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
         .expect("a free port")

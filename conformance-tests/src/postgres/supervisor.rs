@@ -1,4 +1,5 @@
 use std::{
+    ffi::OsStr,
     fs,
     io::{BufRead, BufReader, Write},
     os::unix::process::CommandExt,
@@ -9,10 +10,11 @@ use std::{
 
 use super::binaries;
 
-/// The name that the script gives to the server's log.
+/// The name that the scripts give to the log of what they own.
 const SERVER_LOG: &str = "server.log";
 
-/// The process that owns a server, so that the server ends when the test process does.
+/// The process that owns a server, or what else runs beside the tests, so that it ends when the test
+/// process does.
 ///
 /// A shell script: it has to outlive a test process that is killed, and may hold none of its
 /// memory or files.
@@ -31,21 +33,20 @@ struct Process {
 }
 
 impl Supervisor {
-    /// Starts the process and makes a cluster: an empty one, or a standby's of the primary on this
-    /// port.
-    pub(super) fn start(primary: Option<u16>) -> Self {
-        let mut process = Process::spawn(&binaries::folder(), primary);
+    /// Starts the process, which makes what this script says.
+    pub(super) fn start(script: &str, arguments: &[&OsStr]) -> Self {
+        let mut process = Process::spawn(script, arguments);
         let folder = PathBuf::from(process.line());
         let supervisor = Self {
             folder,
             process: Mutex::new(process),
         };
         let made = supervisor.lock().line();
-        assert_eq!(made, "ok", "no cluster:\n{}", supervisor.setup_log());
+        assert_eq!(made, "ok", "it cannot be made:\n{}", supervisor.setup_log());
         supervisor
     }
 
-    /// The folder that everything of the server is in.
+    /// The folder that everything of it is in.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -58,7 +59,7 @@ impl Supervisor {
         process.line() == "ok"
     }
 
-    /// What the server has logged.
+    /// What it has logged.
     pub(super) fn server_log(&self) -> String {
         self.read(SERVER_LOG)
     }
@@ -68,7 +69,7 @@ impl Supervisor {
         self.folder.join(SERVER_LOG)
     }
 
-    /// What `initdb`, `pg_basebackup` and `pg_ctl` have said.
+    /// What the programs have said that make and command it.
     pub(super) fn setup_log(&self) -> String {
         self.read("setup.log")
     }
@@ -94,10 +95,10 @@ impl Drop for Supervisor {
 }
 
 impl Process {
-    fn spawn(binaries: &Path, primary: Option<u16>) -> Self {
-        let script = include_str!("supervisor.sh");
+    fn spawn(script: &str, arguments: &[&OsStr]) -> Self {
+        let script = format!("{script}\n{}", include_str!("supervisor.sh"));
         let mut command = if binaries::is_root() {
-            // The server refuses to run as root.
+            // PostgreSQL and PgBouncer refuse to run as root.
             let mut command = Command::new("runuser");
             command.args(["-u", "postgres", "--", "sh"]);
             command
@@ -105,9 +106,8 @@ impl Process {
             Command::new("sh")
         };
         let mut child = command
-            .args(["-c", script, "advisory-postgres"])
-            .arg(binaries)
-            .args(primary.map(|port| port.to_string()))
+            .args(["-c", &script, "advisory"])
+            .args(arguments)
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -8,11 +8,11 @@ use std::{
 
 use advisory_core::{
     Error, LockKey, LockManager, Stage,
-    postgres::{PostgresOptions, Value},
+    postgres::Value,
 };
 
 use crate::{
-    postgres::PostgresEnv,
+    postgres::{PostgresEnv, options},
     sync::{DEADLINE, Gate},
 };
 
@@ -115,7 +115,7 @@ pub(super) async fn handed_in_stays_usable(env: &PostgresEnv) {
 pub(super) async fn lends_to_sections(env: &PostgresEnv) {
     const CONNECTIONS: usize = 4;
 
-    let options = PostgresOptions::new();
+    let options = options();
     let (locks, tap) = env.tapped_manager_with(CONNECTIONS, options).await;
     let most_inside = Arc::new(Gate::default());
     let inside = Arc::new(AtomicUsize::new(0));
@@ -144,7 +144,7 @@ pub(super) async fn lends_to_sections(env: &PostgresEnv) {
 
 /// A pool of one has none to spare; that is told in the time that the pool itself allows.
 pub(super) async fn of_one_tells_that_it_is_exhausted(env: &PostgresEnv) {
-    let (locks, tap) = env.tapped_manager_with(1, PostgresOptions::new()).await;
+    let (locks, tap) = env.tapped_manager_with(1, options()).await;
     let lock = locks.named("imports:run");
     let started = Instant::now();
     let query = lock.with(async || tap.borrow("SELECT 1").await).await;
@@ -160,7 +160,7 @@ pub(super) async fn of_one_tells_that_it_is_exhausted(env: &PostgresEnv) {
 
 /// Locks take three quarters of a pool that others use as well, and no more.
 pub(super) async fn keeps_connections_for_others(env: &PostgresEnv) {
-    let (locks, tap) = env.tapped_manager_with(4, PostgresOptions::new()).await;
+    let (locks, tap) = env.tapped_manager_with(4, options()).await;
     let mut guards = Vec::new();
     for key in 0..3_i64 {
         guards.push(locks.keyed(key).lock().await.unwrap());
@@ -186,7 +186,7 @@ pub(super) async fn keeps_connections_for_others(env: &PostgresEnv) {
 
 /// Nobody waits without end for a place that no lock leaves.
 pub(super) async fn exhausted_by_locks_ends_in_time(env: &PostgresEnv) {
-    let options = PostgresOptions::new().session_within(Duration::from_secs(3));
+    let options = options().session_within(Duration::from_secs(3));
     let (locks, _) = env.tapped_manager_with(1, options).await;
     let guard = locks.named("imports:run").lock().await.unwrap();
     assert_exhausted(&locks).await;

@@ -28,6 +28,10 @@ impl Role {
         env.client().await.run(&set).await;
     }
 
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// The case's database, as this role.
     pub(super) fn url(&self) -> &str {
         &self.url

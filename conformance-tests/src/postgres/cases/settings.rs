@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use advisory_core::postgres::{PostgresOptions, Row, Value};
+use advisory_core::postgres::{Row, Value};
 
 use crate::{
-    postgres::{PostgresEnv, Tap},
+    postgres::{PostgresEnv, Tap, options},
     sync::pause,
 };
 
@@ -41,7 +41,7 @@ pub(super) async fn dead_hosts_are_bounded(env: &PostgresEnv) {
 }
 
 pub(super) async fn dead_hosts_are_bounded_as_asked_for(env: &PostgresEnv) {
-    let options = PostgresOptions::new().dead_host_within(Duration::from_secs(9));
+    let options = options().dead_host_within(Duration::from_secs(9));
     let (locks, tap) = env.tapped_manager_with(1, options).await;
     let guard = locks.named("imports:run").lock().await.unwrap();
     tap.before_next(BOUNDS);
@@ -71,7 +71,7 @@ pub(super) async fn dead_hosts_are_bounded_after_a_wait(env: &PostgresEnv) {
 }
 
 pub(super) async fn dead_hosts_are_left_alone_on_request(env: &PostgresEnv) {
-    let options = PostgresOptions::new().dead_host_unbounded();
+    let options = options().dead_host_unbounded();
     let (locks, tap) = env.tapped_manager_with(1, options).await;
     let before = tap.borrow(ALL).await.unwrap();
     let own = tap.borrow(BOUNDS).await.unwrap().remove(0).remove(0);

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use advisory_core::{Error, postgres::PostgresOptions};
+use advisory_core::Error;
 
 use super::{inspected::Inspected, repeats};
-use crate::postgres::PostgresEnv;
+use crate::postgres::{PostgresEnv, options};
 
 pub(super) async fn uncontended_section_is_two(env: &PostgresEnv) {
     const SECTIONS: usize = 5;
@@ -13,7 +13,7 @@ pub(super) async fn uncontended_section_is_two(env: &PostgresEnv) {
     let server = Inspected::shared().await;
     let database = server.database().await;
     // One connection, so that none is new: that may still be on its way back which was warmed up.
-    let options = PostgresOptions::new();
+    let options = options();
     let (locks, _) = env.tapped_manager_of(&database, 1, options).await;
     locks.named("warm").with(async || ()).await.unwrap();
     let before = Inspected::statements(&database);

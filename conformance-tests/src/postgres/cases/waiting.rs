@@ -2,13 +2,13 @@ use std::time::{Duration, Instant};
 
 use advisory_core::{
     Error, LockManager,
-    postgres::{PostgresOptions, Value},
+    postgres::Value,
 };
 use futures::future::{Either, select};
 
 use super::{inspected::Inspected, repeats, role::Role};
 use crate::{
-    postgres::{PostgresEnv, RawClient, Tap},
+    postgres::{PostgresEnv, RawClient, Tap, options},
     sync::{DEADLINE, pause},
 };
 
@@ -219,7 +219,7 @@ pub(super) async fn with_thousands_of_locks_held(env: &PostgresEnv) {
     const PATIENCE: Duration = Duration::from_millis(1);
 
     let database = Inspected::shared().await.database().await;
-    let options = PostgresOptions::new();
+    let options = options();
     let (locks, tap) = env.tapped_manager_of(&database, 1, options).await;
     let busy = locks.keyed((7, 1));
     let rival = env.manager_at(database.url()).await.keyed((7, 1));

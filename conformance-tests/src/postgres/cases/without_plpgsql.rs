@@ -8,7 +8,7 @@ use std::{
 use advisory_core::Error;
 
 use super::role::Role;
-use crate::{outcome::victims, postgres::{PostgresEnv, RawClient},
+use crate::{outcome::victims, postgres::PostgresEnv,
     sync::{DEADLINE, Rendezvous},};
 
 const SHORT: Duration = Duration::from_millis(200);
@@ -17,12 +17,15 @@ const SHORT: Duration = Duration::from_millis(200);
 async fn role(env: &PostgresEnv) -> Role {
     let role = Role::create(env).await;
     let revoke = "REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC";
-    env.client().await.run(revoke).await;
-    let client = RawClient::connect(role.url()).await;
+    let client = env.client().await;
+    client.run(revoke).await;
     // Nothing on the server can catch what ends a slice of a plain statement.
     env.expect_in_log("ERROR:  canceling statement due to lock timeout");
-    let may = "SELECT has_language_privilege('plpgsql', 'USAGE')";
-    assert_eq!(client.value(may).await, "f");
+    let may = format!(
+        "SELECT has_language_privilege('{}', 'plpgsql', 'USAGE')",
+        role.name()
+    );
+    assert_eq!(client.value(&may).await, "f");
     role
 }
 

@@ -14,7 +14,7 @@ use super::{
     journal::Journal,
     process::lock,
 };
-use crate::postgres::{Database, RawClient, Server};
+use crate::postgres::{Database, Server};
 
 /// How long the server is left alone between two faults of its own, in milliseconds.
 const SERVER_PAUSE: Range<u64> = 4000..16_000;
@@ -83,7 +83,7 @@ impl Arena {
     pub(super) fn terminate(&self, application: &str, most: u32) {
         let _talk = self.talks.read().unwrap_or_else(PoisonError::into_inner);
         block_on(async {
-            let client = RawClient::connect(&self.server.url()).await;
+            let client = self.server.client().await;
             client
                 .run(&format!(
                     "SELECT pg_terminate_backend(pid) FROM (SELECT pid FROM pg_stat_activity

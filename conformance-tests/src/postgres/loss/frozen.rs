@@ -1,6 +1,6 @@
 use std::{io::stdin, time::Instant};
 
-use advisory_core::{FencingToken, LockManager, Section, postgres::PostgresOptions};
+use advisory_core::{FencingToken, LockManager, Section};
 use futures::{executor::block_on, future::pending};
 
 use super::{CLOSED_WITHIN, MARGIN};
@@ -8,7 +8,7 @@ use crate::{
     Runtime,
     outcome::lost,
     postgres::{
-        Postgres, RawClient, Server,
+        Postgres, RawClient, Server, options,
         process::{Client, HOLDS, of_environment, say},
     },
     sync::DEADLINE,
@@ -28,7 +28,7 @@ pub async fn a_frozen_holder_is_fenced_off(harness: &Postgres, holder: &str) {
     let database = Server::shared().database().await;
     let table = database.client().await;
     table.run(TABLE).await;
-    let options = PostgresOptions::new();
+    let options = options();
     let backend = harness.driver().backend(database.url(), 1, options).await;
     let locks = LockManager::new(backend);
 
@@ -61,7 +61,7 @@ pub fn holder(harness: &Postgres, runtime: &impl Runtime) {
         return;
     };
     runtime.block_on(Box::pin(async move {
-        let options = PostgresOptions::new();
+        let options = options();
         let backend = harness.driver().backend(&url, 1, options).await;
         let lock = LockManager::new(backend).keyed(key);
         let table = RawClient::connect(&url).await;
