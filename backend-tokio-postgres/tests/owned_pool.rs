@@ -3,7 +3,7 @@
 use std::{error::Error as _, time::Duration};
 
 use advisory_backend_tokio_postgres::TokioPostgresBackend;
-use advisory_conformance_tests::postgres::Server;
+use advisory_conformance_tests::postgres::{Server, left_out};
 use advisory_core::{Error, LockBackend, LockManager};
 use deadpool_postgres::PoolConfig;
 use tokio_postgres::{Config, NoTls};
@@ -18,6 +18,9 @@ fn config(url: &str) -> Config {
 
 #[tokio::test]
 async fn connections_are_named_unless_the_user_did() {
+    if left_out("owned_pool::connections_are_named_unless_the_user_did") {
+        return;
+    }
     let server = Server::start(&[]);
     let mut config = config(&server.url());
     config.application_name("mine");

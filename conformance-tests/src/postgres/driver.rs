@@ -88,7 +88,7 @@ impl Harness for Postgres {
     }
 
     fn leaves_out(&self, case: &str) -> bool {
-        left_out::is(case)
+        left_out(case)
     }
 }
 

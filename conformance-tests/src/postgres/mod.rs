@@ -43,6 +43,7 @@ pub use database::Database;
 pub use driver::{Driver, Postgres, options};
 pub use env::{PostgresEnv, run_postgres_case};
 pub use host::Host;
+pub use left_out::left_out;
 pub use loss::{LossEnv, a_frozen_holder_is_fenced_off, holder, run_loss_case};
 pub use pooler::{PoolMode, Pooler};
 pub use process::{

@@ -8,7 +8,7 @@ use std::{
 
 use advisory_core::LockManager;
 
-use super::{Database, Host, Postgres, RawClient, Server, options};
+use super::{Database, Host, Postgres, RawClient, Server, left_out, options};
 use crate::{Runtime, sync::pause};
 
 /// What a client is told.
@@ -63,6 +63,9 @@ pub(super) fn of_environment() -> Option<(String, i64)> {
 
 /// A holder's host vanishes: a rival gets the lock within the bound; and without one it does not.
 pub async fn a_vanished_host_loses_its_lock(harness: &Postgres, client: &str) {
+    if left_out("dead_host::a_vanished_host_loses_its_lock") {
+        return;
+    }
     let Some(host) = Host::set_up() else { return };
     let server = Server::start(&[("listen_addresses", "*")]);
     server.admit_neighbours().await;
