@@ -16,6 +16,11 @@ const CLIENTS_ARE_SEEN: &[&str] = &["owned_pool::connections_are_named_unless_th
 /// What is bounded by settings of the server's: they are about the pooler's host, which is there.
 const HOSTS_ARE_BOUNDED: &[&str] = &["dead_host::a_vanished_host_loses_its_lock"];
 
+/// Whether the server's session ends with its client's connection.
+pub(super) fn sessions_end() -> bool {
+    PoolMode::of_all().is_none()
+}
+
 /// Whether a case, or a test of a PostgreSQL backend, is about what does not hold with whatever
 /// `ADVISORY_POOLER` puts before the servers.
 #[must_use]

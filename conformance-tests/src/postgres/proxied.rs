@@ -3,7 +3,9 @@ use std::{ops::Deref, sync::Arc, time::Duration};
 use advisory_core::{LockKey, LockManager, Options};
 
 use super::{
-    Database, PoolMode, Postgres, Proxy, RawClient, Server, cancellation, driver::all_of, left_out,
+    Database, Postgres, Proxy, RawClient, Server, cancellation,
+    driver::all_of,
+    left_out::{left_out, sessions_end},
 };
 use crate::{
     Env, Runtime,
@@ -81,7 +83,7 @@ impl ProxiedEnv {
     ///
     /// If it lives on.
     pub async fn until_ended(&self, session: i64) {
-        if PoolMode::of_all().is_none() {
+        if sessions_end() {
             self.env.until_ended(session).await;
         }
     }
