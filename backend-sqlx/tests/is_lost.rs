@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use advisory_backend_sqlx::SqlxBackend;
-use advisory_conformance_tests::postgres::{Database, Server};
+use advisory_conformance_tests::postgres::{Database, Server, options};
 use advisory_core::{Error, LockGuard, LockManager};
 
 #[tokio::test]
@@ -26,7 +26,8 @@ async fn turns_true_with_a_probe() {
 /// A guard that has not noticed that its lock is gone, though there was time.
 async fn whose_session_has_ended() -> (Database, LockGuard) {
     let database = Server::shared().database().await;
-    let locks = LockManager::new(SqlxBackend::connect(database.url()).await.unwrap());
+    let backend = SqlxBackend::connect(database.url()).await.unwrap();
+    let locks = LockManager::new(backend.with_options(options()));
     let guard = locks.named("imports:run").lock().await.unwrap();
     let holder = locks.named("imports:run").holders().await.unwrap()[0].session;
     let killed = format!("SELECT pg_terminate_backend({holder}, 10000)");

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use advisory_backend_tokio_postgres::TokioPostgresBackend;
-use advisory_conformance_tests::postgres::Server;
+use advisory_conformance_tests::postgres::{Server, options};
 use advisory_core::{Error, LockManager};
 
 #[tokio::test]
 async fn turns_true_by_itself() {
     let database = Server::shared().database().await;
     let backend = TokioPostgresBackend::connect(database.url()).await;
-    let locks = LockManager::new(backend.unwrap());
+    let locks = LockManager::new(backend.unwrap().with_options(options()));
     let guard = locks.named("imports:run").lock().await.unwrap();
     assert!(!guard.is_lost());
 

@@ -3,7 +3,7 @@
 use std::{error::Error as _, time::Duration};
 
 use advisory_backend_tokio_postgres::TokioPostgresBackend;
-use advisory_conformance_tests::postgres::{Server, left_out};
+use advisory_conformance_tests::postgres::{Server, left_out, options};
 use advisory_core::{Error, LockBackend, LockManager};
 use deadpool_postgres::PoolConfig;
 use tokio_postgres::{Config, NoTls};
@@ -58,7 +58,7 @@ async fn the_size_and_the_limit_of_the_pool_can_be_set() {
     pool.timeouts.wait = Some(Duration::from_millis(50));
     let config = config(&Server::shared().url());
     let backend = TokioPostgresBackend::connect_pool(config, NoTls, pool);
-    let locks = LockManager::new(backend.await.unwrap());
+    let locks = LockManager::new(backend.await.unwrap().with_options(options()));
 
     let guard = locks.named("owned-pool:first").lock().await.unwrap();
     let second = locks.named("owned-pool:second").try_lock().await;

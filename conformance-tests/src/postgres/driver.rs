@@ -51,9 +51,10 @@ pub(super) fn all_of(connections: usize) -> PostgresOptions {
 #[must_use]
 pub fn options() -> PostgresOptions {
     let options = PostgresOptions::new();
-    match PoolMode::of_all() {
-        Some(PoolMode::Transaction) => options.pinned(),
-        Some(PoolMode::Session) | None => options,
+    if PoolMode::pins_all() {
+        options.pinned()
+    } else {
+        options
     }
 }
 

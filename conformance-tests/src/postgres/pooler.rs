@@ -51,6 +51,12 @@ impl PoolMode {
         }
     }
 
+    /// Whether the backends of the tests keep their locks in transactions, as behind all poolers in
+    /// transaction mode.
+    pub(super) fn pins_all() -> bool {
+        Self::of_all() == Some(Self::Transaction)
+    }
+
     fn name(self) -> &'static str {
         match self {
             Self::Session => "session",

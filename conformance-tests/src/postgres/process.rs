@@ -8,7 +8,11 @@ use std::{
 
 use advisory_core::LockManager;
 
-use super::{Database, Host, Postgres, RawClient, Server, left_out, options};
+use super::{
+    Database, Host, Postgres, RawClient, Server,
+    left_out::{left_out, sessions_end},
+    options,
+};
 use crate::{Runtime, sync::pause};
 
 /// What a client is told.
@@ -111,10 +115,13 @@ pub async fn a_killed_waiter_is_gone_soon(harness: &Postgres, client: &str) {
         })
         .await;
         // The other session is the holder's own.
-        assert_eq!(sessions(&observer).await, 2);
+        assert!(sessions(&observer).await == 2 || !sessions_end());
         waiter.kill();
-        until(KILLED, "is gone", async || sessions(&observer).await == 1).await;
-        assert_eq!(waiters(&observer).await, 0);
+        until(KILLED, "is gone", async || {
+            let ended = sessions(&observer).await == 1 || !sessions_end();
+            ended && waiters(&observer).await == 0
+        })
+        .await;
     }
     guard.release().await.unwrap();
     database.remove().await;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use advisory_core::{LockKey, LockManager};
 
-use super::{Point, ProxiedEnv, proxied::BOUND};
+use super::{Point, PoolMode, ProxiedEnv, proxied::BOUND};
 use crate::{
     list::list,
     sync::{DEADLINE, pause},
@@ -80,6 +80,7 @@ list! {
 /// What is in the statements that are stopped at.
 const TRY_LOCK: &str = "pg_try_advisory_lock";
 const UNLOCK: &str = "SELECT pg_catalog.pg_advisory_unlock";
+const COMMIT: &str = "COMMIT";
 const WAIT: &str = "DO $advisory$";
 const HOLDERS: &str = "pg_stat_activity";
 const SET_UP: &str = "tcp_keepalives_idle";
@@ -96,14 +97,12 @@ const POOLER: [&str; 5] = [
 /// The longest a wait goes on that nobody waits for any more.
 const SLICE: Duration = Duration::from_millis(400);
 
-/// Every moment in the life of a prepared statement.
-fn moments(sql: &'static str) -> [Point; 4] {
-    [
-        Point::prepare(sql),
-        Point::prepare(sql).unanswered(),
-        Point::execute(sql),
-        Point::execute(sql).unanswered(),
-    ]
+/// Every moment in the life of a prepared statement. In pinned mode none is prepared.
+fn moments(sql: &'static str) -> impl Iterator<Item = Point> {
+    let prepared = !PoolMode::pins_all();
+    let preparing = [Point::prepare(sql), Point::prepare(sql).unanswered()];
+    let preparing = preparing.into_iter().filter(move |_| prepared);
+    preparing.chain(moments_of_batch(sql))
 }
 
 /// Every moment in the life of a batch.

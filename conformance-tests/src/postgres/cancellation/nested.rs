@@ -87,10 +87,9 @@ pub(super) async fn grants_are_given_back(env: &ProxiedEnv) {
 }
 
 pub(super) async fn tries_are_given_back(env: &ProxiedEnv) {
-    let points = moments(TRY_LOCK).into_iter().skip(2);
+    let tries = moments_of_batch(TRY_LOCK);
     let waits = moments_of_batch(WAIT);
-    for (point, held_elsewhere) in points
-        .map(|point| (point, false))
+    for (point, held_elsewhere) in (tries.into_iter().map(|point| (point, false)))
         .chain(waits.map(|point| (point, true)))
     {
         let locks = env.proxied_with(1, Duration::from_secs(10)).await;

@@ -3,10 +3,10 @@ use std::time::{Duration, Instant};
 use advisory_core::{Error, LockGuard, LockManager, Result, Stage};
 
 use super::{
-    TRY_LOCK, UNLOCK, WAIT, assert_nothing_is_left, assert_pool_is_whole, until_disconnected,
+    COMMIT, TRY_LOCK, UNLOCK, WAIT, assert_nothing_is_left, assert_pool_is_whole, until_disconnected,
 };
 use crate::{
-    postgres::{Point, ProxiedEnv, proxied::BOUND},
+    postgres::{Point, PoolMode, ProxiedEnv, proxied::BOUND},
     sync::DEADLINE,
 };
 
@@ -216,13 +216,15 @@ pub(super) async fn while_a_connection_goes_back(env: &ProxiedEnv) {
     assert_nothing_is_left(env, &locks, 1).await;
 }
 
-/// The answer to the release is the last thing that its connection ever hears.
+/// The answer to the release, or in pinned mode to the transaction's end, is the last thing that its
+/// connection ever hears.
 async fn release_into_silence(env: &ProxiedEnv, guard: LockGuard) {
-    let unlock = env.proxy().stop(Point::execute(UNLOCK));
+    let last = if PoolMode::pins_all() { COMMIT } else { UNLOCK };
+    let last = env.proxy().stop(Point::execute(last));
     let release = env.spawn(guard.release());
-    unlock.reached().await;
+    last.reached().await;
     let answered = env.proxy().stop(Point::answer(READY).unanswered());
-    unlock.go_on();
+    last.go_on();
     answered.reached().await;
     answered.swallow();
     within(ANSWER_WITHIN, release).await.unwrap();

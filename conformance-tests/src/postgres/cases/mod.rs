@@ -5,7 +5,7 @@ mod role;
 
 use std::env;
 
-use super::PostgresEnv;
+use super::{PoolMode, PostgresEnv};
 use crate::list::list;
 
 list! {
@@ -69,6 +69,15 @@ list! {
         orphans_are_named
         orphans_are_listed
         standby_is_refused
+    }
+}
+
+/// What the server calls the session of a holder that leaves it alone.
+fn idle() -> &'static str {
+    if PoolMode::pins_all() {
+        "idle in transaction"
+    } else {
+        "idle"
     }
 }
 

@@ -5,6 +5,7 @@ use std::{
 
 use advisory_core::{Error, Holder, LockMode, Result};
 
+use super::idle;
 use crate::postgres::{PostgresEnv, Server};
 
 const SHORT: Duration = Duration::from_millis(200);
@@ -74,7 +75,7 @@ pub(super) async fn late_names_the_application(env: &PostgresEnv) {
     };
     assert_eq!(found.session.number(), session);
     assert_eq!(found.application.as_deref(), Some("billing"));
-    assert_eq!(found.state.as_deref(), Some("idle"));
+    assert_eq!(found.state.as_deref(), Some(idle()));
     guard.release().await.unwrap();
 }
 

@@ -63,12 +63,12 @@ pub(super) async fn of_a_long_section_is_empty_statements(env: &LossEnv) {
     assert!((2..=5).contains(&sent.len()), "{sent:#?}");
 }
 
-/// The holder's session, if it is idle and holds no snapshot. If it is not idle it must be with an
-/// empty statement.
+/// The holder's session, if it is idle, in pinned mode inside its transaction, and holds no snapshot.
+/// If it is not idle it must be with an empty statement.
 const SESSION: &str = "SELECT a.pid, a.state, a.query
     FROM pg_stat_activity AS a JOIN pg_locks AS l ON l.pid = a.pid AND l.locktype = 'advisory'
     WHERE a.backend_xmin IS NULL AND a.backend_xid IS NULL
-      AND (a.state = 'idle' OR a.state = 'active' AND a.query = '')";
+      AND (a.state IN ('idle', 'idle in transaction') OR a.state = 'active' AND a.query = '')";
 
 /// A server that logs every statement.
 fn logging() -> Server {
