@@ -49,6 +49,12 @@ impl PostgresEnv {
         LockManager::new(backend)
     }
 
+    /// The same with options of its own, also for what the tests run behind.
+    pub async fn manager_with(&self, url: &str, options: PostgresOptions) -> LockManager {
+        let backend = self.harness.driver().backend(url, 5, options).await;
+        LockManager::new(backend)
+    }
+
     /// A manager whose connections can be tampered with.
     pub async fn tapped_manager(&self, connections: usize) -> (LockManager, Tap) {
         self.tapped_manager_with(connections, all_of(connections))

@@ -34,6 +34,8 @@ pub enum PoolMode {
     Session,
     /// After each transaction.
     Transaction,
+    /// After each statement. There are no transactions.
+    Statement,
 }
 
 impl PoolMode {
@@ -61,6 +63,7 @@ impl PoolMode {
         match self {
             Self::Session => "session",
             Self::Transaction => "transaction",
+            Self::Statement => "statement",
         }
     }
 }

@@ -57,6 +57,16 @@ list! {
         dead_hosts_are_left_alone_on_request
         idle_timeout_is_off_while_held
     }
+    poolers {
+        transaction_mode_is_refused
+        transaction_mode_works_when_pinned
+        session_mode_works
+        statement_mode_is_refused
+        two_own_a_lock_where_nobody_looks
+        a_session_to_spare_is_needed_to_look
+        pinned_clients_take_turns
+        pinned_and_cancelled_leaves_no_transaction
+    }
     statements {
         uncontended_section_is_two
         reentry_is_none
