@@ -25,6 +25,7 @@ list! {
     restart {
         in_good_order
         after_a_crash
+        makes_another_server
     }
     failover {
         to_a_standby

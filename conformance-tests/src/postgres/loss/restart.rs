@@ -4,8 +4,13 @@
 //! next start recovers from the write-ahead log. The fixture runs with `fsync = off`, so what the
 //! server has written is with the operating system, which lives on.
 
-use super::{CLOSED_WITHIN, LossEnv, NAME, running::Running};
-use crate::{postgres::Server, sync::DEADLINE};
+use std::time::Duration;
+
+use super::{CLOSED_WITHIN, LossEnv, NAME, running::Running, within};
+use crate::{
+    postgres::Server,
+    sync::{DEADLINE, pause},
+};
 
 pub(super) async fn in_good_order(env: &LossEnv) {
     ends_what_is_held(env, Server::stop).await;
@@ -13,6 +18,24 @@ pub(super) async fn in_good_order(env: &LossEnv) {
 
 pub(super) async fn after_a_crash(env: &LossEnv) {
     ends_what_is_held(env, Server::crash).await;
+}
+
+/// What was known of the server is asked anew: its sessions have other ids, and it may end them when
+/// they idle.
+pub(super) async fn makes_another_server(env: &LossEnv) {
+    let server = Server::start(&[]);
+    let locks = env.manager(&server.url()).await;
+    let guard = locks.named(NAME).lock().await.unwrap();
+    server.set("idle_session_timeout", "1s").await;
+    server.restart();
+    within(CLOSED_WITHIN, guard.lost()).await;
+
+    let guard = locks.named(NAME).lock_timeout(DEADLINE).await.unwrap();
+    let rival = env.manager(&server.url()).await.named(NAME);
+    let holders = rival.holders().await.unwrap();
+    assert!(holders[0].this_process, "{holders:?}");
+    pause(Duration::from_secs(3)).await;
+    guard.release().await.unwrap();
 }
 
 async fn ends_what_is_held(env: &LossEnv, go: fn(&Server)) {
