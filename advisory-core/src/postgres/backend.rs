@@ -96,21 +96,14 @@ impl<P: Pool> Shared<P> {
         mut connection: P::Connection,
         place: Option<SemaphoreGuardArc>,
     ) -> Result<Box<dyn LockSession>> {
-        match self.server(&mut connection).await {
-            Ok(server) => {
-                let kept = Kept::ByConnection(Upkeep::new(self.options.dead_host, &server));
-                let known = Arc::clone(&self.known);
-                let session = PostgresSession::new(connection, server, kept, known, place);
-                Ok(Box::new(session))
-            }
-            Err(error) => {
-                // With another answer than those, a question may still be under way.
-                if !matches!(error, Error::SessionNotPinned) && !error.is_unanswered() {
-                    connection.recycle().await;
-                }
-                Err(error)
-            }
-        }
+        let server = match self.server(&mut connection).await {
+            Ok(server) => server,
+            Err(refused) => return Err(turned_away(connection, refused).await),
+        };
+        let kept = Kept::ByConnection(Upkeep::new(self.options.dead_host, &server));
+        let known = Arc::clone(&self.known);
+        let session = PostgresSession::new(connection, server, kept, known, place);
+        Ok(Box::new(session))
     }
 
     /// A session on a connection that a transaction keeps.
@@ -124,9 +117,11 @@ impl<P: Pool> Shared<P> {
             None => {
                 let dead_host = self.options.dead_host;
                 let mut pinned = Pinned::new(connection, pinned::begin(None, dead_host));
-                let server = self.server(&mut pinned).await?;
-                // What it begins with depends on the server.
-                (pinned.end().await?, server)
+                match self.server(&mut pinned).await {
+                    // What it begins with depends on the server.
+                    Ok(server) => (pinned.end().await?, server),
+                    Err(refused) => return Err(turned_away(pinned, refused).await),
+                }
             }
         };
         let begin = pinned::begin(Some(&server), self.options.dead_host);
@@ -175,6 +170,17 @@ impl<P: Pool> Shared<P> {
             .await
             .unwrap_or_else(|| Err(Error::unanswered(limit)))
     }
+}
+
+/// Gives back a connection that no session will be on, if it is known to have nothing under way.
+async fn turned_away(connection: impl Connection, refused: Error) -> Error {
+    if matches!(
+        refused,
+        Error::NotPrimary | Error::Unsupported { .. } | Error::PoolExhausted { .. }
+    ) {
+        connection.recycle().await;
+    }
+    refused
 }
 
 impl<P: Pool> Clone for PostgresBackend<P> {
