@@ -149,8 +149,17 @@ impl Branch {
             self.trunk = self.forest.trunk().await?;
             done = self.trunk.line().submit(batch).await;
         }
-        self.id = self.id.or(self.trunk.id());
+        self.identify(self.trunk.id());
         done
+    }
+
+    /// Takes note of who has answered. As long as it holds something it stays who it is.
+    fn identify(&mut self, id: Option<SessionId>) {
+        if self.claims.iter().any(|passed| passed.is_held) {
+            self.id = self.id.or(id);
+        } else {
+            self.id = id;
+        }
     }
 
     /// Asks on the session that the key has to itself.
@@ -180,7 +189,7 @@ impl Branch {
         if let Some(aside) = self.aside.get(&key) {
             let id = aside.session.id();
             aside.vitals.hear(id);
-            self.id = self.id.or(id);
+            self.identify(id);
         }
     }
 
