@@ -15,8 +15,9 @@ use sqlx::{
     postgres::{PgConnectOptions, PgPoolOptions},
 };
 
+/// Past a pooler, if there is one: how connections end is seen in the server's own sessions.
 pub(crate) fn url() -> String {
-    Server::shared().url()
+    Server::shared().direct_url()
 }
 
 pub(crate) fn options() -> PgConnectOptions {

@@ -12,6 +12,14 @@ const SESSIONS_END: &[&str] = &[
     "spi_sessions::free_all_they_hold_when_dropped",
 ];
 
+/// What counts a manager's sessions on the server: that of the connection by which it looks for
+/// poolers stays behind as well.
+const SESSIONS_ARE_FEW: &[&str] = &[
+    "nesting::pool_of_one_is_enough",
+    "pool::busy_pool_keeps_no_lock",
+    "queueing::who_comes_during_a_release_gets_the_session",
+];
+
 /// What the server knows of a client that has said nothing yet: a pooler has not told it.
 const CLIENTS_ARE_SEEN: &[&str] = &["owned_pool::connections_are_named_unless_the_user_did"];
 
@@ -42,7 +50,12 @@ const OWNERS_ARE_SESSIONS: &[&str] = &["leaking::unpolled_future_is_a_stranger"]
 const BESIDE_A_POOLER: &str = "poolers::";
 
 /// Behind any pooler.
-const BY_POOLERS: [&[&str]; 3] = [SESSIONS_END, CLIENTS_ARE_SEEN, HOSTS_ARE_BOUNDED];
+const BY_POOLERS: [&[&str]; 4] = [
+    SESSIONS_END,
+    SESSIONS_ARE_FEW,
+    CLIENTS_ARE_SEEN,
+    HOSTS_ARE_BOUNDED,
+];
 
 /// Besides, in transaction mode.
 const BY_TRANSACTIONS: [&[&str]; 3] = [STATEMENTS, OUTSIDE_OF_TRANSACTIONS, OWNERS_ARE_SESSIONS];

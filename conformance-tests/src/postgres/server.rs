@@ -132,7 +132,9 @@ impl Server {
         }
     }
 
-    fn direct_url(&self) -> String {
+    /// The same past the pooler that may be before it, for a look at a single connection.
+    #[must_use]
+    pub fn direct_url(&self) -> String {
         match &self.kind {
             Kind::Own { port, .. } => format!("postgres://postgres@127.0.0.1:{port}/postgres"),
             Kind::Named(url) => url.clone(),

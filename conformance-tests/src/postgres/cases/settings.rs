@@ -5,7 +5,7 @@ use std::time::Duration;
 use advisory_core::postgres::{Row, Value};
 
 use crate::{
-    postgres::{PoolMode, PostgresEnv, Tap, options},
+    postgres::{PoolMode, PostgresEnv, Tap, left_out::sessions_end, options},
     sync::pause,
 };
 
@@ -88,6 +88,10 @@ pub(super) async fn idle_timeout_is_off_while_held(env: &PostgresEnv) {
     let text = |text: &str| Some(Value::Text(text.into()));
 
     env.database().set("idle_session_timeout = '1s'").await;
+    if !sessions_end() {
+        // That of a pooler which nobody has is ended.
+        env.expect_in_log("FATAL:  terminating connection due to idle-session timeout");
+    }
     let (locks, tap) = env.tapped_manager(1).await;
     let lock = locks.named("imports:run");
     for held_for in [Duration::from_millis(1500), Duration::ZERO] {
