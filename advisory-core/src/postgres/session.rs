@@ -1,7 +1,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, mem, sync::Arc};
+use std::{fmt, mem, sync::Arc, time::Duration};
 
 use async_lock::SemaphoreGuardArc;
 use async_trait::async_trait;
@@ -21,6 +21,10 @@ use crate::{
     limit::in_time,
     spi::{Claim, Request, SessionId, Turn, Waited},
 };
+
+/// How long the end of a transaction may take. Whoever waits for another answer must not be kept by
+/// it.
+const LET_GO_WITHIN: Duration = Duration::from_secs(1);
 
 /// One owner of locks: a PostgreSQL connection for as long as it is checked out.
 ///
@@ -208,8 +212,9 @@ impl<C: Connection> PostgresSession<C> {
         if self.held > 0 || self.is_lost() || matches!(self.kept, Kept::ByConnection(_)) {
             return;
         }
-        // With nothing held nothing is lost but the connection.
-        self.lost |= self.connection.batch(statements::COMMIT).await.is_err();
+        // With nothing held nothing is lost but the connection; what was asked has been answered.
+        let committed = in_time(self.connection.batch(statements::COMMIT), LET_GO_WITHIN).await;
+        self.lost |= !matches!(committed, Some(Ok(_)));
         self.pid = None;
     }
 
