@@ -127,8 +127,10 @@ impl Branch {
             }
         }
         if !asked.is_empty() {
+            let may_move = !self.holds_on_trunk();
             let requests: Vec<_> = asked.iter().map(|at| batch[*at]).collect();
-            let done = self.ask_trunk(requests).await?;
+            self.give_back(&requests);
+            let done = self.ask_trunk(requests, may_move).await?;
             for (at, done) in asked.into_iter().zip(done) {
                 answers[at] = done;
                 let is_held = done && !batch[at].is_unlock();
@@ -138,16 +140,26 @@ impl Branch {
         Ok(answers)
     }
 
-    async fn ask_trunk(&mut self, batch: Vec<Request>) -> Result<Vec<bool>> {
-        let may_move = !self.holds_on_trunk();
+    /// What is to be unlocked is the trunk's from now on, whatever becomes of this branch.
+    fn give_back(&mut self, batch: &[Request]) {
+        for request in batch.iter().filter(|request| request.is_unlock()) {
+            let mut claims = self.claims.iter_mut();
+            if let Some(passed) = claims.find(|passed| passed.claim == request.claim()) {
+                passed.is_held = false;
+            }
+        }
+    }
+
+    /// Asks on the session that is shared, or another one if the branch may move there.
+    async fn ask_trunk(&mut self, batch: Vec<Request>, may_move: bool) -> Result<Vec<bool>> {
         let mut done = self.trunk.line().submit(batch.clone()).await;
-        // To one who held nothing on it, it is no loss.
-        if may_move
-            && self.trunk.is_lost()
-            && done.as_ref().is_err_and(|error| !error.is_unanswered())
-        {
-            self.trunk = self.forest.trunk().await?;
-            done = self.trunk.line().submit(batch).await;
+        if done.is_err() && self.trunk.is_lost() {
+            // To one who held nothing on it, it is no loss.
+            self.lost |= !may_move;
+            if may_move && !done.as_ref().is_err_and(Error::is_unanswered) {
+                self.trunk = self.forest.trunk().await?;
+                done = self.trunk.line().submit(batch).await;
+            }
         }
         self.identify(self.trunk.id());
         done
@@ -237,7 +249,9 @@ impl Branch {
 
     /// Takes what is to be had on the trunk without waiting; `None` if the wait has to be aside.
     async fn wait_on_trunk(&mut self, claim: Claim, pause: Duration) -> Result<Option<Waited>> {
-        if self.ask_trunk(vec![Request::TryLock(claim)]).await? == [true] {
+        let may_move = !self.holds_on_trunk();
+        let attempt = vec![Request::TryLock(claim)];
+        if self.ask_trunk(attempt, may_move).await? == [true] {
             self.conclude(claim, true);
             return Ok(Some(Waited::Granted));
         }

@@ -117,6 +117,22 @@ pub(super) async fn a_wait_passes_its_turn_on(env: &Env) {
 }
 
 /// Acquisitions that are dropped at any moment: before, during and after the first message.
+/// A release that is given up half-way, beside another lock of the same manager.
+pub(super) async fn a_release_harms_nobody_else(env: &Env) {
+    let locks = env.manager().await;
+    let stays = locks.named("stays").lock().await.unwrap();
+    for _ in 0..10 {
+        let goes = locks.named("goes").lock().await.unwrap();
+        let key = goes.key();
+        let mut release = Box::pin(goes.release());
+        _ = poll!(&mut release);
+        drop(release);
+        env.until_free_within(BOUND, key).await;
+    }
+    assert!(!stays.is_lost());
+    stays.release().await.unwrap();
+}
+
 pub(super) async fn short_waits_many_times(env: &Env) {
     let locks = env.manager_with_pool_of(3).await;
     let lock = locks.named("imports:run");

@@ -76,6 +76,7 @@ list! {
         a_section_of_a_session_in_use
         a_wait_leaves_no_waiter
         a_wait_passes_its_turn_on
+        a_release_harms_nobody_else
         short_waits_many_times
     }
     nesting {
