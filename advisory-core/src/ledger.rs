@@ -1,8 +1,10 @@
 use std::{
-    collections::HashMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
+
+use foldhash::HashMap;
+use smallvec::SmallVec;
 
 use crate::{Holder, LockKey, LockMode, line::Vitals, spi::Claim};
 
@@ -17,7 +19,7 @@ pub(crate) struct Ledger {
 }
 
 /// In which modes and by which sessions each key is held.
-type Holds = HashMap<LockKey, Vec<(LockMode, Arc<Vitals>)>>;
+type Holds = HashMap<LockKey, SmallVec<[(LockMode, Arc<Vitals>); 1]>>;
 
 impl Ledger {
     pub(crate) fn new(trusted_for: Duration) -> Self {
@@ -67,7 +69,7 @@ impl Ledger {
     /// Those of this manager who hold a key.
     pub(crate) fn holders_of(&self, key: LockKey) -> Vec<Holder> {
         let holds = self.holds();
-        let of_key = holds.get(&key).map(Vec::as_slice);
+        let of_key = holds.get(&key).map(SmallVec::as_slice);
         known(key, of_key.unwrap_or_default()).collect()
     }
 

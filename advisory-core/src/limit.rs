@@ -1,7 +1,6 @@
 //! Limits that are hardly ever reached.
 
 use std::{
-    collections::HashMap,
     future::Future,
     pin::{Pin, pin},
     sync::{LazyLock, Mutex, MutexGuard, PoisonError},
@@ -10,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use foldhash::HashMap;
 use futures::future::{Either, select};
 use futures_timer::Delay;
 
@@ -64,7 +64,11 @@ impl Future for Limit {
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.kind {
             Kind::Exact(delay) => Pin::new(delay).poll(cx),
-            Kind::Coarse { over_at, .. } if *over_at <= Instant::now() => Poll::Ready(()),
+            // The clock sees to the first poll as well.
+            Kind::Coarse {
+                over_at,
+                entry: Some(_),
+            } if *over_at <= Instant::now() => Poll::Ready(()),
             Kind::Coarse { over_at, entry } => {
                 if let Some(clock) = &*CLOCK {
                     clock.wake_at(*over_at, entry, cx.waker());

@@ -1,10 +1,13 @@
 use std::{
-    collections::HashMap,
     mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Wake, Waker},
+    task::Waker,
     thread,
 };
+
+use foldhash::HashMap;
+use futures::task::ArcWake;
+use smallvec::{SmallVec, smallvec};
 
 /// Wakes everybody who has asked for it, each of whom may do what the others wait for.
 ///
@@ -28,7 +31,7 @@ struct State {
 enum Due {
     #[default]
     Nobody,
-    Some(Vec<u64>),
+    Some(SmallVec<[u64; 2]>),
     All,
 }
 
@@ -65,7 +68,7 @@ impl Bell {
     pub(super) fn call(&self, listener: u64) {
         let mut state = self.state();
         match &mut state.due {
-            due @ Due::Nobody => *due = Due::Some(vec![listener]),
+            due @ Due::Nobody => *due = Due::Some(smallvec![listener]),
             Due::Some(due) => due.push(listener),
             Due::All => {}
         }
@@ -89,7 +92,7 @@ fn ring(mut state: MutexGuard<'_, State>) {
     if state.hushed > 0 {
         return;
     }
-    let wakers: Vec<_> = match mem::take(&mut state.due) {
+    let wakers: SmallVec<[Waker; 2]> = match mem::take(&mut state.due) {
         Due::Nobody => return,
         Due::Some(due) => {
             let listeners = due.iter().filter_map(|due| state.listeners.get(due));
@@ -103,13 +106,9 @@ fn ring(mut state: MutexGuard<'_, State>) {
     }
 }
 
-impl Wake for Bell {
-    fn wake(self: Arc<Self>) {
-        self.call_all();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.call_all();
+impl ArcWake for Bell {
+    fn wake_by_ref(bell: &Arc<Self>) {
+        bell.call_all();
     }
 }
 

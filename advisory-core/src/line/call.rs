@@ -1,15 +1,20 @@
 use std::time::Duration;
 
+use smallvec::{SmallVec, smallvec};
+
 use crate::{
     Error, FencingToken, Holder, LockKey, Result,
     limit::in_time,
     spi::{Claim, LockSession, Request, Turn, Waited},
 };
 
+/// Requests that travel together, nearly always a single one.
+pub(crate) type Batch = SmallVec<[Request; 1]>;
+
 /// What a session can be asked.
 #[derive(Clone, Debug)]
 pub(super) enum Call {
-    Submit(Vec<Request>),
+    Submit(Batch),
     Wait(Claim, Turn),
     Holders(LockKey),
     FencingToken,
@@ -63,15 +68,15 @@ impl Call {
     }
 
     /// What the session has taken, if this was its answer.
-    pub(super) fn granted(&self, answer: &Answer) -> Vec<Claim> {
+    pub(super) fn granted(&self, answer: &Answer) -> SmallVec<[Claim; 1]> {
         match (self, answer) {
             (Self::Submit(requests), Answer::Done(done)) => {
                 let done = requests.iter().zip(done);
                 let taken = done.filter(|(request, done)| **done && !request.is_unlock());
                 taken.map(|(request, _)| request.claim()).collect()
             }
-            (Self::Wait(claim, _), Answer::Waited(Waited::Granted)) => vec![*claim],
-            _ => Vec::new(),
+            (Self::Wait(claim, _), Answer::Waited(Waited::Granted)) => smallvec![*claim],
+            _ => SmallVec::new(),
         }
     }
 

@@ -17,14 +17,16 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
-    task::{Context, Poll, Waker, ready},
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
-use futures::future::BoxFuture;
+use futures::{future::BoxFuture, task::waker_ref};
+use smallvec::{SmallVec, smallvec};
 
 pub(crate) use self::{
     attendant::attend,
+    call::Batch,
     vitals::{Vitals, is_ours},
 };
 use self::{
@@ -89,7 +91,7 @@ impl Line {
             state: Mutex::new(State {
                 seat: Seat::Idle(session),
                 queue: VecDeque::new(),
-                ended: Vec::new(),
+                ended: SmallVec::new(),
                 debts: Vec::new(),
                 attended: false,
                 next_ticket: 0,
@@ -104,13 +106,13 @@ impl Line {
     }
 
     pub(crate) async fn try_lock(&self, claim: Claim) -> Result<bool> {
-        let done = self.submit(vec![Request::TryLock(claim)]).await?;
+        let done = self.submit(smallvec![Request::TryLock(claim)]).await?;
         Ok(done == [true])
     }
 
     /// See [`LockSession::submit`]. If the future is dropped, the claims are unlocked that it was to
     /// take, and also those that it was to give back.
-    pub(crate) async fn submit(&self, batch: Vec<Request>) -> Result<Vec<bool>> {
+    pub(crate) async fn submit(&self, batch: Batch) -> Result<Vec<bool>> {
         match self.call(Call::Submit(batch)).await? {
             Answer::Done(done) => Ok(done),
             _ => Err(no_answer()),
@@ -126,7 +128,7 @@ impl Line {
 
     /// Unlocks claims, also if the future is dropped.
     pub(crate) async fn unlock(&self, claims: impl IntoIterator<Item = Claim>) -> Result<()> {
-        let batch: Vec<_> = claims.into_iter().map(Request::Unlock).collect();
+        let batch: Batch = claims.into_iter().map(Request::Unlock).collect();
         if batch.is_empty() {
             return self.check();
         }
@@ -201,9 +203,7 @@ impl Line {
 
     /// Whether the session is there, and nobody has anything for it to do.
     pub(crate) fn is_at_rest(&self) -> bool {
-        let state = self.state();
-        let idle = matches!(&state.seat, Seat::Idle(session) if !session.is_lost());
-        idle && state.queue.is_empty() && state.debts.is_empty()
+        self.state().is_at_rest()
     }
 
     /// Whether all that goes on is an unlock that nobody waits for.
@@ -248,11 +248,17 @@ impl Line {
         let mut state = self.state();
         let id = state.next_ticket;
         state.next_ticket += 1;
-        state.queue.push_back(Asked {
+        let asked = Asked {
             call,
             ticket: Some(id),
             alone: false,
-        });
+        };
+        if state.is_at_rest() {
+            state.seat.begin(smallvec![asked], self.answer_within());
+        } else {
+            state.queue.push_back(asked);
+        }
+        drop(state);
         Ticket {
             line: self,
             id,
@@ -263,7 +269,7 @@ impl Line {
     /// Does what can be done without waiting: polls the call under way, and begins the next one.
     /// Ready when there is nothing left to do. The bell has to be quiet while the state is locked.
     fn drive(&self, state: &mut State) -> Poll<()> {
-        let waker = Waker::from(Arc::clone(&self.bell));
+        let waker = waker_ref(&self.bell);
         let mut cx = Context::from_waker(&waker);
         loop {
             let Poll::Ready(ended) = state.seat.poll(&mut cx) else {
@@ -273,11 +279,7 @@ impl Line {
             if let Some(lost) = state.seat.lost() {
                 state.debts.clear();
                 let unasked = mem::take(&mut state.queue).into_iter();
-                let ended = unasked.map(|Asked { call, ticket, .. }| Ended {
-                    call,
-                    ticket,
-                    answer: Err(lost.clone()),
-                });
+                let ended = unasked.map(|asked| asked.ended(Err(lost.clone())));
                 self.end(state, ended.collect());
                 return Poll::Ready(());
             }
@@ -290,7 +292,7 @@ impl Line {
     }
 
     /// Takes note of how the session does, and keeps the answers for whoever wants them.
-    fn end(&self, state: &mut State, ended: Vec<Ended>) {
+    fn end(&self, state: &mut State, ended: SmallVec<[Ended; 1]>) {
         if ended.is_empty() {
             return;
         }

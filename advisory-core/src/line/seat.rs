@@ -5,6 +5,7 @@ use std::{
 };
 
 use futures::future::BoxFuture;
+use smallvec::{SmallVec, smallvec};
 
 use super::{
     TicketId,
@@ -27,7 +28,7 @@ pub(super) enum Seat {
 }
 
 /// One call, or the batches of several callers that travel as one.
-pub(super) type Errand = Vec<Asked>;
+pub(super) type Errand = SmallVec<[Asked; 1]>;
 
 /// A call of somebody's.
 #[derive(Debug)]
@@ -67,14 +68,14 @@ impl Seat {
     }
 
     /// Polls the errand under way, if there is one.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Vec<Ended>> {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<SmallVec<[Ended; 1]>> {
         // Out of its place while it is polled, so that a backend that panics loses the session
         // and is never polled again.
         let (errand, mut future) = match mem::replace(self, Self::Lost(None)) {
             Self::Busy { errand, future } => (errand, future),
             other => {
                 *self = other;
-                return Poll::Ready(Vec::new());
+                return Poll::Ready(SmallVec::new());
             }
         };
         let Poll::Ready((session, answer)) = future.as_mut().poll(cx) else {
@@ -82,16 +83,17 @@ impl Seat {
             return Poll::Pending;
         };
         let is_probe = matches!(&errand[..], [asked] if matches!(asked.call, Call::Probe(_)));
-        let ended = deliver(errand, answer.clone());
+        let cause = answer.as_ref().err().map(Error::cause);
+        let ended = deliver(errand, answer);
         // What the server does not know we hold, it may have given to others.
         let misses_a_claim = ended.iter().any(Ended::misses_a_claim);
-        *self = match (session, answer) {
-            (_, Ok(_)) if misses_a_claim => Self::Lost(None),
-            (Some(session), Ok(_)) => Self::Idle(session),
+        *self = match (session, cause) {
+            (_, None) if misses_a_claim => Self::Lost(None),
+            (Some(session), None) => Self::Idle(session),
             // Whatever may be the matter with it, nobody can rely on it.
-            (_, Err(error)) if is_probe => Self::Lost(Some(error.cause())),
-            (Some(session), Err(_)) if !session.is_lost() => Self::Idle(session),
-            (_, answer) => Self::Lost(answer.err().map(|error| error.cause())),
+            (_, Some(cause)) if is_probe => Self::Lost(Some(cause)),
+            (Some(session), Some(_)) if !session.is_lost() => Self::Idle(session),
+            (_, cause) => Self::Lost(cause),
         };
         Poll::Ready(ended)
     }
@@ -114,32 +116,45 @@ impl Seat {
 }
 
 /// Gives each caller his part of the answer.
-fn deliver(errand: Errand, answer: Result<Answer>) -> Vec<Ended> {
-    let mut done = match (&errand[..], &answer) {
-        ([_, _, ..], Ok(Answer::Done(done))) => Some(done.clone().into_iter()),
+fn deliver(mut errand: Errand, answer: Result<Answer>) -> SmallVec<[Ended; 1]> {
+    if errand.len() == 1
+        && let Some(asked) = errand.pop()
+    {
+        return smallvec![asked.ended(answer)];
+    }
+    let mut done = match &answer {
+        Ok(Answer::Done(done)) => Some(done.iter().copied()),
         _ => None,
     };
-    let ended = errand.into_iter().map(|Asked { call, ticket, .. }| {
+    let ended = errand.into_iter().map(|asked| {
         let answer = match &mut done {
-            Some(done) => Ok(Answer::Done(
-                done.by_ref().take(call.requests().len()).collect(),
-            )),
+            Some(done) => {
+                let done = done.by_ref().take(asked.call.requests().len());
+                Ok(Answer::Done(done.collect()))
+            }
             None => answer.clone(),
         };
+        asked.ended(answer)
+    });
+    ended.collect()
+}
+
+impl Asked {
+    pub(super) fn ended(self, answer: Result<Answer>) -> Ended {
+        let Self { call, ticket, .. } = self;
         Ended {
             call,
             ticket,
             answer,
         }
-    });
-    ended.collect()
+    }
 }
 
 impl Ended {
     /// What the session has taken by this call.
-    pub(super) fn granted(&self) -> Vec<Claim> {
+    pub(super) fn granted(&self) -> SmallVec<[Claim; 1]> {
         let answer = self.answer.as_ref();
-        answer.map_or_else(|_| Vec::new(), |answer| self.call.granted(answer))
+        answer.map_or_else(|_| SmallVec::new(), |answer| self.call.granted(answer))
     }
 
     /// The same call once more, by itself, if somebody still wants it.

@@ -1,5 +1,7 @@
 use std::{collections::VecDeque, mem};
 
+use smallvec::SmallVec;
+
 use super::{
     TicketId,
     call::Call,
@@ -14,7 +16,7 @@ pub(super) struct State {
     /// Calls that have not begun, in the order of their arrival.
     pub(super) queue: VecDeque<Asked>,
     /// Calls that have ended, and what their callers have not come for yet.
-    pub(super) ended: Vec<Ended>,
+    pub(super) ended: SmallVec<[Ended; 1]>,
     /// Claims that nobody holds any more. They are unlocked before the next call begins.
     pub(super) debts: Vec<Claim>,
     /// Whether the attendant has been called, and is not done yet.
@@ -23,6 +25,12 @@ pub(super) struct State {
 }
 
 impl State {
+    /// Whether the session is there, and has nothing to do.
+    pub(super) fn is_at_rest(&self) -> bool {
+        let idle = matches!(&self.seat, Seat::Idle(session) if !session.is_lost());
+        idle && self.queue.is_empty() && self.debts.is_empty()
+    }
+
     pub(super) fn take_ended(&mut self, ticket: TicketId) -> Option<Ended> {
         let mut ended = self.ended.iter();
         let at = ended.position(|ended| ended.ticket == Some(ticket))?;
@@ -73,7 +81,9 @@ impl State {
             }
         }
         // What is given back first, others can have sooner.
-        errand.sort_by_key(|asked| !asked.call.only_unlocks());
+        if errand.len() > 1 {
+            errand.sort_by_key(|asked| !asked.call.only_unlocks());
+        }
         errand
     }
 

@@ -41,7 +41,9 @@ impl Future for Ticket<'_> {
 
 impl Drop for Ticket<'_> {
     fn drop(&mut self) {
-        self.line.bell.forget(self.id);
+        if !self.answered {
+            self.line.bell.forget(self.id);
+        }
         let leaves_orphans = {
             let mut state = self.line.state();
             if !self.answered {

@@ -1,7 +1,7 @@
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
+
+use foldhash::HashMap;
+use smallvec::SmallVec;
 
 use crate::{
     FencingToken, LockKey, LockMode,
@@ -15,7 +15,7 @@ use crate::{
 /// frames of one owner apart is decided here.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    entries: HashMap<LockKey, Vec<Entry>>,
+    entries: HashMap<LockKey, SmallVec<[Entry; 1]>>,
     /// Frames that wait for a sibling, and for whom.
     waits: Vec<Wait>,
     /// Tokens of claims that are held.

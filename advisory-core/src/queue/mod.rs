@@ -4,7 +4,6 @@
 mod turns;
 
 use std::{
-    collections::HashMap,
     fmt,
     future::Future,
     hash::Hash,
@@ -12,6 +11,8 @@ use std::{
     pin::Pin,
     task::{Context, Poll, Waker},
 };
+
+use foldhash::HashMap;
 
 use self::turns::Turns;
 use crate::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -99,7 +100,7 @@ impl<K, B, W> Default for Queues<K, B, W> {
     fn default() -> Self {
         Self {
             state: Mutex::new(State {
-                of_key: HashMap::new(),
+                of_key: HashMap::default(),
                 next_place: 0,
                 looked_after: false,
             }),

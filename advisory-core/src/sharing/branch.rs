@@ -1,5 +1,4 @@
 use std::{
-    collections::HashMap,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -8,8 +7,10 @@ use std::{
 };
 
 use async_trait::async_trait;
+use foldhash::HashMap;
 use futures::future::select;
 use futures_timer::Delay;
+use smallvec::smallvec;
 
 use super::{
     Forest,
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::{
     Error, FencingToken, Holder, LockKey, LockMode, LockSession, Result,
-    line::{LineOwner, Vitals},
+    line::{Batch, LineOwner, Vitals},
     spi::{Claim, Request, SessionId, Turn, Waited},
 };
 
@@ -69,7 +70,7 @@ impl Branch {
             trunk,
             id: None,
             claims: Vec::new(),
-            aside: HashMap::new(),
+            aside: HashMap::default(),
             lost: false,
         }
     }
@@ -128,7 +129,7 @@ impl Branch {
         }
         if !asked.is_empty() {
             let may_move = !self.holds_on_trunk();
-            let requests: Vec<_> = asked.iter().map(|at| batch[*at]).collect();
+            let requests: Batch = asked.iter().map(|at| batch[*at]).collect();
             self.give_back(&requests);
             let done = self.ask_trunk(requests, may_move).await?;
             for (at, done) in asked.into_iter().zip(done) {
@@ -151,7 +152,7 @@ impl Branch {
     }
 
     /// Asks on the session that is shared, or another one if the branch may move there.
-    async fn ask_trunk(&mut self, batch: Vec<Request>, may_move: bool) -> Result<Vec<bool>> {
+    async fn ask_trunk(&mut self, batch: Batch, may_move: bool) -> Result<Vec<bool>> {
         let mut done = self.trunk.line().submit(batch.clone()).await;
         if done.is_err() && self.trunk.is_lost() {
             // To one who held nothing on it, it is no loss.
@@ -250,7 +251,7 @@ impl Branch {
     /// Takes what is to be had on the trunk without waiting; `None` if the wait has to be aside.
     async fn wait_on_trunk(&mut self, claim: Claim, pause: Duration) -> Result<Option<Waited>> {
         let may_move = !self.holds_on_trunk();
-        let attempt = vec![Request::TryLock(claim)];
+        let attempt = smallvec![Request::TryLock(claim)];
         if self.ask_trunk(attempt, may_move).await? == [true] {
             self.conclude(claim, true);
             return Ok(Some(Waited::Granted));

@@ -1,17 +1,18 @@
 use std::{
-    collections::HashMap,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
 use event_listener::{Event, EventListener};
+use foldhash::HashMap;
+use smallvec::SmallVec;
 
 use crate::{LockKey, LockMode, spi::Claim};
 
 /// What the branches hold and are after. It keeps those apart who share a session.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
-    entries: Mutex<HashMap<LockKey, Vec<Entry>>>,
+    entries: Mutex<HashMap<LockKey, SmallVec<[Entry; 1]>>>,
     /// Notified whenever somebody leaves.
     left: Event,
 }
@@ -86,7 +87,7 @@ impl Gate {
         self.left.listen()
     }
 
-    fn entries(&self) -> MutexGuard<'_, HashMap<LockKey, Vec<Entry>>> {
+    fn entries(&self) -> MutexGuard<'_, HashMap<LockKey, SmallVec<[Entry; 1]>>> {
         // Entries are added and removed whole.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
