@@ -467,7 +467,7 @@ impl Drop for Admission {
     fn drop(&mut self) {
         let mut lifecycle = self.shared.lifecycle();
         lifecycle.admitted -= 1;
-        if lifecycle.admitted == 0 {
+        if lifecycle.admitted == 0 && lifecycle.closed {
             self.shared.vacated.notify(usize::MAX);
         }
     }

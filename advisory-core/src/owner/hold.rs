@@ -118,7 +118,7 @@ impl Owner {
         if last {
             self.admission.ledger().strike(claim, &self.vitals);
         }
-        self.changed.notify(usize::MAX);
+        self.tell();
         last
     }
 }

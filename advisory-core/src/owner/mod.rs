@@ -7,7 +7,7 @@ mod table;
 mod watch;
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
     time::{Duration, Instant},
 };
 
@@ -39,8 +39,8 @@ use crate::{
 pub(crate) struct Owner {
     line: Line,
     table: Mutex<Table>,
-    /// Notified whenever the table changes.
-    changed: Event,
+    /// Notified whenever the table changes. There is none before somebody waits for that.
+    changed: OnceLock<Event>,
     vitals: Arc<Vitals>,
     /// After the line, so that a manager that waits to close sees the session gone.
     admission: Admission,
@@ -59,7 +59,7 @@ impl Owner {
                 admission.options(),
             ),
             table: Mutex::default(),
-            changed: Event::new(),
+            changed: OnceLock::new(),
             vitals,
             admission,
         }))
@@ -79,28 +79,31 @@ impl Owner {
         frame: &Arc<Frame>,
         patience: Patience,
     ) -> Result<Option<Hold>> {
+        let mut changed = None;
         loop {
-            // Listening begins before the look at the table, so that no change is missed.
-            let changed = self.changed.listen();
             let verdict = self.table().request(claim, frame);
-            match verdict {
-                Verdict::Held(entry) => {
+            match (verdict, changed.take()) {
+                (Verdict::Held(entry), _) => {
                     let hold = self.hold(claim, entry);
                     // What the session held went with it; that must not be entered anew.
                     self.line.check()?;
                     return Ok(Some(hold));
                 }
-                Verdict::Ask(entry) => {
+                (Verdict::Ask(entry), _) => {
                     let request = self.pending(claim, entry);
                     let granted = patience.bound_answer(self.ask(claim, patience)).await;
                     let granted = granted.map_err(|error| self.or_lost(error))?;
                     return Ok(granted.then(|| self.hold(claim, request.granted())));
                 }
+                (Verdict::Blocked, _) if patience.is_none() => return Ok(None),
+                // Listening begins before another look at the table, so that no change is missed.
+                (_, None) => changed = Some(self.changed.get_or_init(Event::new).listen()),
                 // Somebody else's question, whose answer comes in any case.
-                Verdict::Undecided if patience.is_none() => changed.await,
-                Verdict::Undecided => patience.bound_local(changed, Stage::Lock).await?,
-                Verdict::Blocked if patience.is_none() => return Ok(None),
-                Verdict::Blocked => {
+                (Verdict::Undecided, Some(changed)) if patience.is_none() => changed.await,
+                (Verdict::Undecided, Some(changed)) => {
+                    patience.bound_local(changed, Stage::Lock).await?;
+                }
+                (Verdict::Blocked, Some(changed)) => {
                     let _waiting = LocalWait::begin(self, claim, frame)?;
                     patience.bound_local(changed, Stage::Lock).await?;
                 }
@@ -113,13 +116,13 @@ impl Owner {
         if patience.is_none() && self.is_held_elsewhere(claim) {
             return Ok(false);
         }
-        let started = Instant::now();
         if self.line.try_lock(claim).await? {
             return Ok(true);
         }
         if patience.is_none() {
             return Ok(false);
         }
+        let started = Instant::now();
         let mut turn = Turn::first(None);
         let mut deadlocked = false;
         loop {
@@ -218,6 +221,13 @@ impl Owner {
         }
     }
 
+    /// Tells those who wait for a change of the table that there was one.
+    fn tell(&self) {
+        if let Some(changed) = self.changed.get() {
+            changed.notify(usize::MAX);
+        }
+    }
+
     fn table(&self) -> MutexGuard<'_, Table> {
         // Each of the table's methods leaves it whole, and none calls foreign code.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
@@ -257,7 +267,7 @@ impl Pending<'_> {
         self.owner.table().grant(self.entry);
         self.owner.vitals.grant();
         self.owner.line.hold(true);
-        self.owner.changed.notify(usize::MAX);
+        self.owner.tell();
         let entry = self.entry;
         std::mem::forget(self);
         entry
@@ -267,7 +277,7 @@ impl Pending<'_> {
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
         self.owner.table().remove(self.entry);
-        self.owner.changed.notify(usize::MAX);
+        self.owner.tell();
     }
 }
 
