@@ -257,7 +257,8 @@ impl<C: Connection> PostgresSession<C> {
         if let Err(error) = &outcome
             && !self.is_lost()
         {
-            let freed = self.free(named).await;
+            // Apart from the rest, for it makes up most of it and hardly ever runs.
+            let freed = Box::pin(self.free(named)).await;
             self.lost |= freed.is_err() || matches!(error, Error::SessionNotPinned);
         }
         outcome
