@@ -1,8 +1,9 @@
-use std::{fmt, ops::Deref};
+use std::{fmt, ops::Deref, pin::pin};
 
 use advisory_core::postgres::{Connection, DriverError, Param, Row, Value};
 use async_trait::async_trait;
 use deadpool_postgres::{ClientWrapper, Object};
+use futures::TryStreamExt;
 use tokio_postgres::{
     SimpleQueryMessage,
     types::{ToSql, Type},
@@ -63,10 +64,13 @@ impl Connection for TokioPostgresConnection {
         let client = self.client()?;
         let statement = client.prepare_cached(sql).await;
         let statement = statement.map_err(error::statement)?;
-        let params: Vec<_> = params.iter().map(to_sql).collect();
-        let rows = client.query(&statement, &params).await;
-        rows.and_then(|rows| rows.iter().map(row).collect())
-            .map_err(error::statement)
+        let answer = client.query_raw(&statement, params.iter().map(to_sql));
+        let mut answer = pin!(answer.await.map_err(error::statement)?);
+        let mut rows = Vec::with_capacity(1);
+        while let Some(next) = answer.try_next().await.map_err(error::statement)? {
+            rows.push(row(&next).map_err(error::statement)?);
+        }
+        Ok(rows)
     }
 
     async fn batch(&mut self, sql: &str) -> Result<Vec<Row>, DriverError> {
