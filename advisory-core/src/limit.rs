@@ -91,8 +91,11 @@ impl Drop for Limit {
     }
 }
 
-/// What comes of work that has so much time.
-pub(crate) async fn in_time<T>(work: impl Future<Output = T>, time: Duration) -> Option<T> {
+/// What comes of work that has so much time; `None` if that ends first. Then the work is dropped.
+///
+/// For limits that are hardly ever reached, such as that of a statement: as long as the work does
+/// not reach it, it costs next to nothing. It may be late by a twentieth of a second.
+pub async fn in_time<T>(work: impl Future<Output = T>, time: Duration) -> Option<T> {
     match select(pin!(work), Limit::new(time)).await {
         Either::Left((outcome, _)) => Some(outcome),
         Either::Right(_) => None,

@@ -1,9 +1,8 @@
-use std::{fmt, future::Future, pin::pin, time::Duration};
+use std::{fmt, future::Future, time::Duration};
 
-use advisory_core::postgres::{Connection, DriverError, Param, Row, Value};
+use advisory_core::postgres::{Connection, DriverError, Param, Row, Value, in_time};
 use async_trait::async_trait;
-use futures::future::select;
-use futures_timer::Delay;
+use futures::FutureExt;
 use sqlx::{
     AssertSqlSafe, Decode, Execute, Executor, PgConnection, Postgres, Row as _, TypeInfo, ValueRef,
     error::BoxDynError,
@@ -88,9 +87,7 @@ impl SqlxConnection {
     fn give_back(&self, mut pooled: PoolConnection<Postgres>) -> impl Future<Output = ()> + use<> {
         let _context = self.enter_runtime();
         let back = pooled.return_to_pool();
-        async {
-            select(pin!(back), Delay::new(BACK_WITHIN)).await;
-        }
+        in_time(back, BACK_WITHIN).map(drop)
     }
 
     /// Makes sure that sqlx can spawn.

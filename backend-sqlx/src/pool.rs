@@ -6,10 +6,11 @@ use std::{
     time::Duration,
 };
 
-use advisory_core::{Error, Result, postgres::Pool};
+use advisory_core::{
+    Error, Result,
+    postgres::{Pool, in_time},
+};
 use async_trait::async_trait;
-use futures::future::{Either, select};
-use futures_timer::Delay;
 use sqlx::{
     ConnectOptions, Connection, PgPool,
     postgres::{PgConnectOptions, PgPoolOptions},
@@ -142,9 +143,8 @@ async fn inside<T>(runtime: Option<&Handle>, work: impl Future<Output = T>) -> T
 /// It is not one of the pool's: that would try a refused one again until its limit ends, and then
 /// report nothing but that.
 async fn try_out(options: &PgConnectOptions, limit: Duration) -> sqlx::Result<()> {
-    let attempt = pin!(async { options.connect().await?.close().await });
-    match select(attempt, Delay::new(limit)).await {
-        Either::Left((outcome, _)) => outcome,
-        Either::Right(_) => Err(sqlx::Error::PoolTimedOut),
-    }
+    let attempt = async { options.connect().await?.close().await };
+    in_time(attempt, limit)
+        .await
+        .unwrap_or(Err(sqlx::Error::PoolTimedOut))
 }

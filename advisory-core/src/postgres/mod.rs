@@ -103,6 +103,7 @@ mod tag;
 mod token;
 mod wait;
 
+pub use crate::limit::in_time;
 pub use backend::PostgresBackend;
 pub use driver::{Connection, DriverError, Param, Pool, Row, Value};
 pub use options::PostgresOptions;
