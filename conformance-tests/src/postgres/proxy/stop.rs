@@ -1,4 +1,7 @@
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::{
+    future::pending,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
 
 use async_lock::OnceCell;
 
@@ -166,9 +169,12 @@ impl Stopped {
         self.reached.open();
     }
 
-    /// Returns when the connection may go on.
+    /// Returns when the connection may go on; never if it is cut, for who carries its messages may
+    /// be on the way past here just then.
     pub(super) async fn passed(&self) {
-        self.verdict.wait().await;
+        if let Verdict::Cut = self.verdict.wait().await {
+            pending().await
+        }
     }
 
     fn decide(&self, verdict: Verdict) {
