@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::{
-    Connection, DriverError, Pool, PostgresOptions, Row, Value, options::Keeping, pooling,
-    server::Server, statements,
+    Connection, DriverError, Pool, PostgresOptions, Row, Value, options::Keeping, pooling, product,
+    statements,
 };
 use crate::{Error, Pooling, Report, Result, Role, Severity, Usage};
 
@@ -16,11 +16,11 @@ pub(super) async fn check(
     limit: Duration,
 ) -> Result<Report> {
     let mut connection = pool.connect().await?;
-    let product = first_row(connection.batch(statements::VERSION).await?)?;
-    let product = product.first().and_then(Value::text);
-    let product = product.ok_or_else(DriverError::unexpected_answer)?;
-    let mut report = Report::new(product);
-    if let Err(refused) = Server::check_product(product) {
+    let version = first_row(connection.batch(statements::VERSION).await?)?;
+    let version = version.first().and_then(Value::text);
+    let version = version.ok_or_else(DriverError::unexpected_answer)?;
+    let mut report = Report::new(version);
+    if let Err(refused) = product::check(version) {
         // What else could be asked it may not understand.
         report.find(Severity::Refusal, refused.to_string());
         return Ok(report);
@@ -101,7 +101,7 @@ impl Facts {
 }
 
 fn judge_role(facts: &Facts, report: &mut Report) {
-    if let Err(refused) = Server::check_version(facts.version) {
+    if let Err(refused) = product::check_number(facts.version) {
         report.find(Severity::Refusal, refused.to_string());
     }
     if facts.standby {

@@ -1,6 +1,8 @@
 use std::{
     collections::VecDeque,
+    future::poll_fn,
     sync::{Arc, Mutex, MutexGuard},
+    task::Poll,
 };
 
 use async_trait::async_trait;
@@ -16,11 +18,19 @@ pub(super) struct Fake {
 
 #[derive(Debug, Default)]
 struct State {
-    /// A part of each statement's text, and the answer to it.
-    script: VecDeque<(&'static str, Result<Vec<Row>, DriverError>)>,
+    script: VecDeque<Expected>,
     /// The parameters that came with each statement.
     params: Vec<String>,
     recycled: bool,
+}
+
+#[derive(Debug)]
+struct Expected {
+    /// A part of the statement's text.
+    part: &'static str,
+    answer: Result<Vec<Row>, DriverError>,
+    /// It is not answered before this one is done.
+    after: Option<Fake>,
 }
 
 impl Fake {
@@ -30,7 +40,30 @@ impl Fake {
 
     /// After what was expected so far, expects a statement that contains `part`.
     pub(super) fn expect(self, part: &'static str, answer: Result<Vec<Row>, DriverError>) -> Self {
-        self.state().script.push_back((part, answer));
+        self.then(Expected {
+            part,
+            answer,
+            after: None,
+        })
+    }
+
+    /// The same, with an answer that comes once another connection has been asked everything that it
+    /// expects. Nobody is woken for that: it is seen by whoever looks.
+    pub(super) fn expect_after(
+        self,
+        other: &Self,
+        part: &'static str,
+        answer: Result<Vec<Row>, DriverError>,
+    ) -> Self {
+        self.then(Expected {
+            part,
+            answer,
+            after: Some(other.clone()),
+        })
+    }
+
+    fn then(self, expected: Expected) -> Self {
+        self.state().script.push_back(expected);
         self
     }
 
@@ -48,11 +81,25 @@ impl Fake {
         self.state().recycled
     }
 
-    fn answer(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, DriverError> {
-        let mut state = self.state();
-        state.params.push(format!("{params:?}"));
-        let (part, answer) = state.script.pop_front().expect("no more statements");
+    async fn answer(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, DriverError> {
+        let expected = {
+            let mut state = self.state();
+            state.params.push(format!("{params:?}"));
+            state.script.pop_front().expect("no more statements")
+        };
+        let Expected {
+            part,
+            answer,
+            after,
+        } = expected;
         assert!(sql.contains(part), "{part} expected, not {sql}");
+        if let Some(other) = after {
+            poll_fn(|_| match other.is_done() {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            })
+            .await;
+        }
         answer
     }
 
@@ -68,11 +115,11 @@ impl Connection for Fake {
         sql: &'static str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, DriverError> {
-        self.answer(sql, params)
+        self.answer(sql, params).await
     }
 
     async fn batch(&mut self, sql: &str) -> Result<Vec<Row>, DriverError> {
-        self.answer(sql, &[])
+        self.answer(sql, &[]).await
     }
 
     fn is_closed(&self) -> bool {

@@ -93,6 +93,7 @@ mod known;
 mod options;
 mod pinned;
 mod pooling;
+mod product;
 mod server;
 mod session;
 mod settings;

@@ -89,3 +89,135 @@ fn number(rows: Vec<Row>) -> Result<i32, DriverError> {
     let number = rows.last().and_then(|row| row.first()?.int4());
     number.ok_or_else(DriverError::unexpected_answer)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Instant};
+
+    use futures::executor::block_on;
+
+    use super::{
+        super::{Value, fake::Fake},
+        *,
+    };
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    /// The answer of one who was served by this process.
+    fn by(pid: i32) -> Result<Vec<Row>, DriverError> {
+        text(&pid.to_string())
+    }
+
+    fn text(text: &str) -> Result<Vec<Row>, DriverError> {
+        Ok(vec![vec![Value::Text(text.to_owned())]])
+    }
+
+    fn nothing() -> Result<Vec<Row>, DriverError> {
+        Ok(Vec::new())
+    }
+
+    /// Asked who serves it, before and each time the other has a session.
+    fn asked(pids: impl IntoIterator<Item = i32>) -> Fake {
+        let ask = |fake: Fake, pid| fake.expect("backend_pid", by(pid));
+        pids.into_iter().fold(Fake::new(), ask)
+    }
+
+    /// Leaves its mark on a session, and then has these for a transaction each.
+    fn other(marked: i32, pids: impl IntoIterator<Item = i32>) -> Fake {
+        let marks = Fake::new().expect("advisory.mark", by(marked));
+        pids.into_iter().fold(marks, |fake, pid| {
+            fake.expect("BEGIN", by(pid)).expect("ROLLBACK", nothing())
+        })
+    }
+
+    /// What is found out, by asking everything that was expected and nothing else.
+    #[track_caller]
+    fn found(connection: &Fake, other: &Fake) -> Pooling {
+        let found = block_on(detect(
+            &mut connection.clone(),
+            &mut other.clone(),
+            PATIENCE,
+        ));
+        assert!(connection.is_done() && other.is_done());
+        found.unwrap()
+    }
+
+    #[test]
+    fn a_session_each_that_keeps_its_mark() {
+        let other = other(72, [72, 72]).expect("current_setting", text("left"));
+        assert_eq!(found(&asked([71, 71, 71]), &other), Pooling::Session);
+    }
+
+    #[test]
+    fn a_mark_that_is_gone_was_reset() {
+        for lost in [text(""), Ok(vec![vec![Value::Null]])] {
+            let other = other(72, [72, 72]).expect("current_setting", lost);
+            assert_eq!(found(&asked([71, 71, 71]), &other), Pooling::Reset);
+        }
+    }
+
+    #[test]
+    fn a_session_that_the_other_gets_as_well_is_lent() {
+        let (first, second) = (other(71, [71]), other(72, [72, 71]));
+        assert_eq!(found(&asked([71]), &first), Pooling::Transaction);
+        assert_eq!(found(&asked([71, 71]), &second), Pooling::Transaction);
+    }
+
+    #[test]
+    fn one_that_is_moved_had_a_session_lent() {
+        let (first, second) = (other(72, [72]), other(72, [72, 72]));
+        assert_eq!(found(&asked([71, 73]), &first), Pooling::Transaction);
+        assert_eq!(found(&asked([71, 71, 73]), &second), Pooling::Transaction);
+    }
+
+    #[test]
+    fn another_that_is_moved_had_a_session_lent() {
+        let (first, second) = (other(72, [73]), other(72, [72, 73]));
+        assert_eq!(found(&asked([71, 71]), &first), Pooling::Transaction);
+        assert_eq!(found(&asked([71, 71, 71]), &second), Pooling::Transaction);
+    }
+
+    /// The pooler has no third session, and lets it wait for the transaction's end.
+    #[test]
+    fn one_that_waits_for_the_other_had_a_session_lent() {
+        let other = other(72, [72]);
+        let connection = asked([71]).expect_after(&other, "backend_pid", by(72));
+        let started = Instant::now();
+        assert_eq!(found(&connection, &other), Pooling::Transaction);
+        assert!(started.elapsed() >= HELD_UP);
+    }
+
+    #[test]
+    fn a_pooler_without_transactions_lends_for_a_statement() {
+        let refused = DriverError::Server {
+            code: "08P01".to_owned(),
+            detail: None,
+            source: Arc::new(std::io::Error::other("no transactions here")),
+        };
+        let other = other(71, []).expect("BEGIN", Err(refused));
+        assert_eq!(found(&asked([71]), &other), Pooling::Statement);
+    }
+
+    #[test]
+    fn a_pooler_with_one_session_to_lend_cannot_be_looked_into() {
+        let never = Fake::new().expect("what nobody asks", nothing());
+        let mut other = Fake::new().expect_after(&never, "advisory.mark", by(72));
+        let limit = Duration::from_millis(20);
+        let unknown = block_on(detect(&mut asked([71]), &mut other, limit)).unwrap_err();
+        assert!(
+            matches!(unknown, Error::PoolExhausted { .. }),
+            "{unknown:?}"
+        );
+        let advice = std::error::Error::source(&unknown).map(ToString::to_string);
+        assert!(advice.is_some_and(|advice| advice.contains("trust_session_pooling")));
+    }
+
+    /// Neither that transaction nor anything else lets it answer.
+    #[test]
+    fn a_silent_server_has_no_verdict() {
+        let never = Fake::new().expect("what nobody asks", nothing());
+        let mut connection = asked([71]).expect_after(&never, "backend_pid", by(71));
+        let silent = block_on(detect(&mut connection, &mut other(72, [72]), PATIENCE));
+        assert!(silent.unwrap_err().is_unanswered());
+    }
+}

@@ -1,9 +1,7 @@
 use std::time::Duration;
 
-use super::{Connection, DriverError, Value, statements};
+use super::{Connection, DriverError, Value, product, statements};
 use crate::{Error, Result, spi::SessionId};
-
-const OLDEST_VERSION: i32 = 140_000;
 
 /// What is to be known of a server, and does not change while a backend uses it.
 #[derive(Clone, Copy, Debug)]
@@ -26,38 +24,16 @@ impl Server {
         // By the simple protocol: behind a pooler a prepared statement may not be found again, and
         // whether there is one is not known yet.
         let rows = connection.batch(statements::VERSION).await?;
-        let product = rows.first().and_then(|row| row.first()?.text());
-        Self::check_product(product.ok_or_else(DriverError::unexpected_answer)?)?;
+        let version = rows.first().and_then(|row| row.first()?.text());
+        product::check(version.ok_or_else(DriverError::unexpected_answer)?)?;
         let rows = connection.batch(statements::FACTS).await?;
         let facts = rows.first().and_then(|row| Self::read(row));
         let (server, standby) = facts.ok_or_else(DriverError::unexpected_answer)?;
-        Self::check_version(server.version)?;
+        product::check_number(server.version)?;
         if standby {
             return Err(Error::NotPrimary);
         }
         Ok(server)
-    }
-
-    /// Others speak PostgreSQL's protocol; CockroachDB even has the functions, which do nothing there.
-    pub(super) fn check_product(version: &str) -> Result<()> {
-        if version.starts_with("PostgreSQL ") {
-            return Ok(());
-        }
-        let product = version.split(" (").next().unwrap_or_default();
-        Err(Error::unsupported(format!(
-            "this is not PostgreSQL but {product}"
-        )))
-    }
-
-    /// Whether it is new enough, by its `server_version_num`.
-    pub(super) fn check_version(version: i32) -> Result<()> {
-        if version < OLDEST_VERSION {
-            return Err(Error::unsupported(format!(
-                "PostgreSQL 14 is the oldest that will do, this is {}",
-                version / 10_000
-            )));
-        }
-        Ok(())
     }
 
     /// From a row of [`statements::FACTS`]; also whether it is a standby.
@@ -136,12 +112,13 @@ mod tests {
     fn others_are_refused() {
         let standby = inspect("PostgreSQL 15.4", 150_004, true).unwrap_err();
         assert!(matches!(standby, Error::NotPrimary));
-        let old = inspect("PostgreSQL 13.9", 130_009, false).unwrap_err();
-        assert!(matches!(old, Error::Unsupported { .. }));
-        let other = inspect("CockroachDB CCL v23.1.0 (x86_64)", 130_000, false).unwrap_err();
-        assert_eq!(
-            other.to_string(),
-            "the server is not supported: this is not PostgreSQL but CockroachDB CCL v23.1.0",
-        );
+        for (version, number) in [
+            ("CockroachDB CCL v23.1.0 (x86_64)", 130_000),
+            ("PostgreSQL 13.9", 130_009),
+            ("PostgreSQL 14.1", 130_009),
+        ] {
+            let refused = inspect(version, number, false).unwrap_err();
+            assert!(matches!(refused, Error::Unsupported { .. }), "{version}");
+        }
     }
 }

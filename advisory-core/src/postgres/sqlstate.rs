@@ -1,3 +1,5 @@
+use std::error::Error as StdError;
+
 use super::DriverError;
 use crate::Error;
 
@@ -8,6 +10,9 @@ pub(super) const DEADLOCK_DETECTED: &str = "40P01";
 const OUT_OF_MEMORY: &str = "53200";
 const UNKNOWN_PREPARED_STATEMENT: &str = "26000";
 const DUPLICATE_PREPARED_STATEMENT: &str = "42P05";
+/// A feature that is not supported, an unknown function, table or object. What is sent is known to every
+/// PostgreSQL, so these come from what takes itself for one.
+const NOT_POSTGRES: [&str; 4] = ["0A000", "42883", "42P01", "42704"];
 /// Nothing that this library sends; but PgBouncer has no other code for what it refuses.
 const PROTOCOL_VIOLATION: &str = "08P01";
 
@@ -26,6 +31,10 @@ impl From<DriverError> for Error {
                 // The connection's own statements are there on its own session only.
                 UNKNOWN_PREPARED_STATEMENT | DUPLICATE_PREPARED_STATEMENT => Self::SessionNotPinned,
                 PROTOCOL_VIOLATION if names_statement_pooling(&*source) => Self::SessionNotPinned,
+                code if NOT_POSTGRES.contains(&code) => Self::unsupported(format!(
+                    "it does not know what PostgreSQL knows ({code}: {})",
+                    innermost(&*source)
+                )),
                 _ => Self::Backend(source),
             },
         }
@@ -61,9 +70,22 @@ impl DriverError {
 }
 
 /// Whether a pooler has refused a transaction because of its mode.
-fn names_statement_pooling(error: &(dyn std::error::Error + 'static)) -> bool {
-    std::iter::successors(Some(error), |error| error.source())
-        .any(|error| error.to_string().contains("statement pooling mode"))
+fn names_statement_pooling(error: &(dyn StdError + 'static)) -> bool {
+    chain(error).any(|error| error.to_string().contains("statement pooling mode"))
+}
+
+/// The server's own words: a driver's may only say that there are some.
+fn innermost(error: &(dyn StdError + 'static)) -> String {
+    chain(error)
+        .last()
+        .map(ToString::to_string)
+        .unwrap_or_default()
+}
+
+fn chain<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error| (**error).source())
 }
 
 #[cfg(test)]
@@ -93,6 +115,13 @@ mod tests {
         ));
         assert!(matches!(error("26000"), Error::SessionNotPinned));
         assert!(matches!(error("42501"), Error::Backend(_)));
+        for code in NOT_POSTGRES {
+            let reason = format!("it does not know what PostgreSQL knows ({code}: {code})");
+            match error(code) {
+                Error::Unsupported { reason: said } => assert_eq!(said, reason),
+                other => panic!("{other:?}"),
+            }
+        }
     }
 
     #[test]
