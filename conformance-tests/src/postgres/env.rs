@@ -2,11 +2,14 @@ use std::{ops::Deref, sync::Arc};
 
 use advisory_core::{LockManager, postgres::PostgresOptions};
 
-use super::{Database, Postgres, RawClient, Server, Tap, cases, driver::all_of, left_out};
+use super::{Database, Guise, Postgres, RawClient, Server, Tap, cases, driver::all_of, left_out};
 use crate::{
     Env, Runtime,
     run::{find, run},
 };
+
+/// How many connections there are behind a guise.
+const CONNECTIONS: usize = 4;
 
 /// What a case on PostgreSQL has to work with: an [`Env`], and its database.
 #[derive(Debug)]
@@ -82,6 +85,16 @@ impl PostgresEnv {
         let url = database.url();
         let backend = driver.tapped(url, connections, options, &tap).await;
         (LockManager::new(backend), tap)
+    }
+
+    /// Two managers as of two processes, behind what plays a server or a pooler.
+    pub async fn disguised(&self, guise: Guise, options: PostgresOptions) -> [LockManager; 2] {
+        let (driver, tap) = (self.harness.driver(), Tap::disguised(guise));
+        let url = self.database.url();
+        let options = options.max_sessions(CONNECTIONS);
+        let backend = driver.tapped(url, CONNECTIONS, options, &tap).await;
+        let backend = Arc::new(backend);
+        [(); 2].map(|()| LockManager::new(Arc::clone(&backend)))
     }
 
     /// Whether the pools put all settings of a connection back before they lend it again.

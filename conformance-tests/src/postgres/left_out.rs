@@ -49,6 +49,20 @@ const OWNERS_ARE_SESSIONS: &[&str] = &["leaking::unpolled_future_is_a_stranger"]
 /// What puts a pooler of its own before the server, which must be ours.
 const BESIDE_A_POOLER: &str = "poolers::";
 
+/// What plays a pooler of its own, or looks for one without being pinned.
+const POOLERS_OF_THEIR_OWN: &[&str] = &[
+    "impostors::transaction_pooler_is_refused",
+    "impostors::transaction_pooler_gives_trusted_locks_to_two",
+    "impostors::transaction_pooler_keeps_pinned_locks",
+    "impostors::resetting_pooler_is_refused",
+    "impostors::resetting_pooler_gives_trusted_locks_to_two",
+    "impostors::pinning_proxy_is_refused",
+    "impostors::pinning_proxy_keeps_trusted_locks",
+    "impostors::pinning_proxy_keeps_pinned_locks",
+    "impostors::poolers_are_looked_for_once",
+    "impostors::poolers_are_looked_for_again_after_a_loss",
+];
+
 /// Behind any pooler.
 const BY_POOLERS: [&[&str]; 4] = [
     SESSIONS_END,
@@ -58,7 +72,12 @@ const BY_POOLERS: [&[&str]; 4] = [
 ];
 
 /// Besides, in transaction mode.
-const BY_TRANSACTIONS: [&[&str]; 3] = [STATEMENTS, OUTSIDE_OF_TRANSACTIONS, OWNERS_ARE_SESSIONS];
+const BY_TRANSACTIONS: [&[&str]; 4] = [
+    STATEMENTS,
+    OUTSIDE_OF_TRANSACTIONS,
+    OWNERS_ARE_SESSIONS,
+    POOLERS_OF_THEIR_OWN,
+];
 
 /// Whether a case, or a test of a PostgreSQL backend, is about what does not hold with whatever
 /// `ADVISORY_POOLER` puts before the servers, or on a server that `DATABASE_URL` names.

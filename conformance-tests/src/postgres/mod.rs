@@ -5,6 +5,7 @@
 //! - [`RawClient`] talks to the server without the library, on any runtime.
 //! - [`Postgres`] is the [`Harness`](crate::Harness) of every [`Driver`].
 //! - [`Tap`] sends statements on the library's own connections.
+//! - [`Guise`] is what a pool can play: servers and poolers that are not run here.
 //! - [`loss_suite!`](crate::loss_suite) takes locks away from their holders, for every cause there is.
 //! - [`storm()`] cancels, kills and cuts at random.
 //! - [`chaos()`] does worse than that to processes, and checks what they tell of it.
@@ -19,6 +20,7 @@ mod client;
 mod database;
 mod driver;
 mod env;
+mod guise;
 mod host;
 mod left_out;
 mod log;
@@ -42,6 +44,7 @@ pub use client::RawClient;
 pub use database::Database;
 pub use driver::{Driver, Postgres, options};
 pub use env::{PostgresEnv, run_postgres_case};
+pub use guise::{Disguised, DisguisedConnection, Guise};
 pub use host::Host;
 pub use left_out::left_out;
 pub use loss::{LossEnv, a_frozen_holder_is_fenced_off, holder, run_loss_case};

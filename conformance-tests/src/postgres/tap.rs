@@ -11,6 +11,8 @@ use advisory_core::{
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 
+use super::{Disguised, DisguisedConnection, Guise};
+
 /// Sends statements of a test's own on the connections that the library uses.
 ///
 /// Only a session itself can give up its locks, so there is no other way to play a trick on one;
@@ -18,6 +20,7 @@ use futures::future::BoxFuture;
 #[derive(Clone, Default)]
 pub struct Tap {
     state: Arc<Mutex<State>>,
+    guise: Guise,
 }
 
 #[derive(Default)]
@@ -27,16 +30,27 @@ struct State {
     /// The first value of the first row of each, once sent.
     answers: Vec<Value>,
     borrow: Option<Borrow>,
+    /// How many connections have been opened beside the pool.
+    connects: usize,
 }
 
 /// Runs a statement on a connection of the tapped pool.
 type Borrow = Arc<dyn Fn(String) -> BoxFuture<'static, Result<Vec<Row>>> + Send + Sync>;
 
 impl Tap {
+    /// A tap on what plays a server or a pooler.
+    #[must_use]
+    pub fn disguised(guise: Guise) -> Self {
+        Self {
+            guise,
+            ..Self::default()
+        }
+    }
+
     /// Taps a pool.
     #[must_use]
     pub fn on<P: Pool>(&self, pool: P) -> Tapped<P> {
-        let pool = Arc::new(pool);
+        let pool = Arc::new(Disguised::new(pool, self.guise));
         let lender = Arc::clone(&pool);
         self.state().borrow = Some(Arc::new(move |sql| {
             let pool = Arc::clone(&lender);
@@ -62,6 +76,12 @@ impl Tap {
     #[must_use]
     pub fn answers(&self) -> Vec<Value> {
         self.state().answers.clone()
+    }
+
+    /// How many connections the library has opened beside the pool.
+    #[must_use]
+    pub fn connects(&self) -> usize {
+        self.state().connects
     }
 
     /// Runs statements as another user of the same pool.
@@ -91,13 +111,16 @@ impl fmt::Debug for Tap {
 
 /// A pool with a [`Tap`] on it.
 #[derive(Debug)]
-pub struct Tapped<P> {
-    pool: Arc<P>,
+pub struct Tapped<P: Pool> {
+    pool: Arc<Disguised<P>>,
     tap: Tap,
 }
 
 impl<P: Pool> Tapped<P> {
-    fn tapped(&self, connection: P::Connection) -> TappedConnection<P::Connection> {
+    fn tapped(
+        &self,
+        connection: DisguisedConnection<P>,
+    ) -> TappedConnection<DisguisedConnection<P>> {
         TappedConnection {
             connection,
             tap: self.tap.clone(),
@@ -107,13 +130,14 @@ impl<P: Pool> Tapped<P> {
 
 #[async_trait]
 impl<P: Pool> Pool for Tapped<P> {
-    type Connection = TappedConnection<P::Connection>;
+    type Connection = TappedConnection<DisguisedConnection<P>>;
 
     async fn checkout(&self) -> Result<Self::Connection> {
         Ok(self.tapped(self.pool.checkout().await?))
     }
 
     async fn connect(&self) -> Result<Self::Connection> {
+        self.tap.state().connects += 1;
         Ok(self.tapped(self.pool.connect().await?))
     }
 

@@ -73,6 +73,19 @@ list! {
         local_miss_is_none
         many_keys_are_few_kinds
     }
+    impostors {
+        products_are_refused
+        transaction_pooler_is_refused
+        transaction_pooler_gives_trusted_locks_to_two
+        transaction_pooler_keeps_pinned_locks
+        resetting_pooler_is_refused
+        resetting_pooler_gives_trusted_locks_to_two
+        pinning_proxy_is_refused
+        pinning_proxy_keeps_trusted_locks
+        pinning_proxy_keeps_pinned_locks
+        poolers_are_looked_for_once
+        poolers_are_looked_for_again_after_a_loss
+    }
     server {
         shadowing_functions_have_no_effect
         late_names_the_application
