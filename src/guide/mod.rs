@@ -3,6 +3,7 @@
 //! | page | for those who want to know |
 //! |---|---|
 //! | [`choosing`] | which backend to take, how large the pool has to be, what a lock costs, which options there are |
+//! | [`servers`] | which servers, versions and poolers will do, how others are found out, pinned mode, roles, failover, the check-up |
 //! | [`failure`] | what can go wrong, who is told, what is left behind, what is theirs to do; fencing tokens; logging |
 //! | [`deadlocks`] | what a section may enter again, who waits for whom, which cycles are found |
 //! | [`testing`] | how to test code that takes locks, without a server |
@@ -19,4 +20,5 @@ pub mod choosing;
 pub mod deadlocks;
 pub mod design;
 pub mod failure;
+pub mod servers;
 pub mod testing;

@@ -183,15 +183,15 @@ fn judge_pooling(pooling: Pooling, keeping: Keeping, report: &mut Report) {
             Severity::Note,
             "pinned mode is not needed here, and costs each section a round trip",
         ),
-        (Pooling::Transaction, Keeping::Pinned) => report.find(
+        // What resets a session does so outside of transactions: inside, the server lets nobody.
+        (Pooling::Transaction | Pooling::Reset, Keeping::Pinned) => report.find(
             Severity::Note,
             "pinned mode is on: each session's locks are kept by a transaction",
         ),
-        (Pooling::Transaction, Keeping::Checked | Keeping::Trusted) => report.find(
-            Severity::Refusal,
-            format!("{}", Error::SessionNotPinned),
-        ),
-        (Pooling::Statement | Pooling::Reset, _) => report.find(
+        (Pooling::Transaction | Pooling::Reset, Keeping::Checked | Keeping::Trusted) => {
+            report.find(Severity::Refusal, Error::SessionNotPinned.to_string());
+        }
+        (Pooling::Statement, _) => report.find(
             Severity::Refusal,
             "locks do not outlast a statement here, not in pinned mode either; use session pooling, \
              or a direct connection",

@@ -56,6 +56,7 @@ const POOLERS_OF_THEIR_OWN: &[&str] = &[
     "impostors::transaction_pooler_keeps_pinned_locks",
     "impostors::resetting_pooler_is_refused",
     "impostors::resetting_pooler_gives_trusted_locks_to_two",
+    "impostors::resetting_pooler_keeps_pinned_locks",
     "impostors::pinning_proxy_is_refused",
     "impostors::pinning_proxy_keeps_trusted_locks",
     "impostors::pinning_proxy_keeps_pinned_locks",

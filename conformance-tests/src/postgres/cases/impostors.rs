@@ -62,12 +62,7 @@ pub(super) async fn transaction_pooler_gives_trusted_locks_to_two(env: &Postgres
 }
 
 pub(super) async fn transaction_pooler_keeps_pinned_locks(env: &PostgresEnv) {
-    let options = PostgresOptions::new().pinned();
-    let locks = env.disguised(Guise::TransactionPooler, options).await;
-    assert_locks_exclude(env, &locks).await;
-    let report = locks[0].check().await.unwrap();
-    assert_eq!(report.pooling, Some(Pooling::Transaction));
-    assert!(report.is_fit(), "{report}");
+    assert_pinned_locks_exclude(env, Guise::TransactionPooler, Pooling::Transaction).await;
 }
 
 pub(super) async fn resetting_pooler_is_refused(env: &PostgresEnv) {
@@ -89,6 +84,11 @@ pub(super) async fn resetting_pooler_gives_trusted_locks_to_two(env: &PostgresEn
     }
 }
 
+/// It resets nothing inside of a transaction.
+pub(super) async fn resetting_pooler_keeps_pinned_locks(env: &PostgresEnv) {
+    assert_pinned_locks_exclude(env, Guise::ResettingPooler, Pooling::Reset).await;
+}
+
 /// It would keep the session, but only from the first lock on; before that it looks like any other.
 pub(super) async fn pinning_proxy_is_refused(env: &PostgresEnv) {
     assert_pooler_is_refused(env, Guise::PinningProxy, Pooling::Transaction).await;
@@ -101,9 +101,7 @@ pub(super) async fn pinning_proxy_keeps_trusted_locks(env: &PostgresEnv) {
 }
 
 pub(super) async fn pinning_proxy_keeps_pinned_locks(env: &PostgresEnv) {
-    let options = PostgresOptions::new().pinned();
-    let locks = env.disguised(Guise::PinningProxy, options).await;
-    assert_locks_exclude(env, &locks).await;
+    assert_pinned_locks_exclude(env, Guise::PinningProxy, Pooling::Transaction).await;
 }
 
 /// By a second connection, which nobody opens who does not look.
@@ -185,6 +183,14 @@ async fn assert_pooler_is_refused(env: &PostgresEnv, guise: Guise, pooling: Pool
     let report = locks.check().await.unwrap();
     assert_eq!(report.pooling, Some(pooling));
     assert!(!report.is_fit(), "{report}");
+}
+
+async fn assert_pinned_locks_exclude(env: &PostgresEnv, guise: Guise, pooling: Pooling) {
+    let locks = env.disguised(guise, PostgresOptions::new().pinned()).await;
+    assert_locks_exclude(env, &locks).await;
+    let report = locks[0].check().await.unwrap();
+    assert_eq!(report.pooling, Some(pooling));
+    assert!(report.is_fit(), "{report}");
 }
 
 /// Fails unless locks do all that they are there for, between two processes.

@@ -80,6 +80,7 @@ list! {
         transaction_pooler_keeps_pinned_locks
         resetting_pooler_is_refused
         resetting_pooler_gives_trusted_locks_to_two
+        resetting_pooler_keeps_pinned_locks
         pinning_proxy_is_refused
         pinning_proxy_keeps_trusted_locks
         pinning_proxy_keeps_pinned_locks
