@@ -22,7 +22,7 @@
 //!
 //! A lock lives in the database that the connections go to, and on the primary alone. All replicas
 //! have to use the same one, and a connection has to reach the server itself, or a pooler in
-//! session mode; behind one in transaction mode it takes [`PostgresOptions::pinned`].
+//! session mode; behind one in transaction mode it takes [pinned mode](super::servers#pinned-mode).
 //!
 //! # What a lock costs
 //!
