@@ -51,6 +51,7 @@ const BESIDE_A_POOLER: &str = "poolers::";
 
 /// What plays a pooler of its own, or looks for one without being pinned.
 const POOLERS_OF_THEIR_OWN: &[&str] = &[
+    "acquiring::while_it_looks_for_a_pooler",
     "impostors::transaction_pooler_is_refused",
     "impostors::transaction_pooler_gives_trusted_locks_to_two",
     "impostors::transaction_pooler_keeps_pinned_locks",

@@ -75,13 +75,16 @@ pub(super) async fn two_own_a_lock_where_nobody_looks(env: &PostgresEnv) {
     let trusting = PostgresOptions::new().trust_session_pooling();
     let one = manager(env, &pooler, trusting).await;
     let other = manager(env, &pooler, trusting).await;
-    let guards = [
-        one.named(NAME).try_lock().await.unwrap(),
-        other.named(NAME).try_lock().await.unwrap(),
-    ];
-    assert!(guards.iter().all(Option::is_some), "{guards:?}");
-    // They are the same session to the server.
-    assert_eq!(env.held().await.len(), 1);
+    let guard = one.named(NAME).try_lock().await.unwrap();
+    assert!(guard.is_some());
+    env.expect_in_log("prepared statement");
+    match other.named(NAME).try_lock().await {
+        // They are the same session to the server.
+        Ok(second) => assert!(second.is_some() && env.held().await.len() == 1),
+        // A driver that names its statements alike on all connections may find the other's in its
+        // way. That is luck: poolers that know of statements keep the names apart.
+        Err(error) => assert!(matches!(error, Error::SessionNotPinned), "{error:?}"),
+    }
 }
 
 /// Not every pooler that is in session mode can show it.
