@@ -75,6 +75,15 @@ pub(crate) trait LineOwner: fmt::Debug + Send + Sync + 'static {
     fn leave(self: Arc<Self>) -> BoxFuture<'static, ()>;
 }
 
+/// When the next errand begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Departure {
+    AtOnce,
+    /// When those who have just been answered have had the time to ask for more: what one of them
+    /// sent by himself would keep all others waiting for a round trip.
+    WithOthers,
+}
+
 /// Names a call, and whoever listens to the bell for it.
 pub(crate) type TicketId = u64;
 
@@ -93,6 +102,7 @@ impl Line {
                 queue: VecDeque::new(),
                 ended: SmallVec::new(),
                 debts: Vec::new(),
+                boarding: false,
                 attended: false,
                 next_ticket: 0,
             }),
@@ -237,7 +247,7 @@ impl Line {
         {
             let _hush = self.bell.hush();
             let mut state = self.state();
-            ready!(self.drive(&mut state));
+            ready!(self.drive(&mut state, Departure::AtOnce));
             state.attended = false;
         }
         self.bell.forget(ATTENDANT);
@@ -253,7 +263,7 @@ impl Line {
             ticket: Some(id),
             alone: false,
         };
-        if state.is_at_rest() {
+        if state.is_at_rest() && !state.boarding {
             state.seat.begin(smallvec![asked], self.answer_within());
         } else {
             state.queue.push_back(asked);
@@ -263,12 +273,13 @@ impl Line {
             line: self,
             id,
             answered: false,
+            departure: Departure::WithOthers,
         }
     }
 
     /// Does what can be done without waiting: polls the call under way, and begins the next one.
     /// Ready when there is nothing left to do. The bell has to be quiet while the state is locked.
-    fn drive(&self, state: &mut State) -> Poll<()> {
+    fn drive(&self, state: &mut State, departure: Departure) -> Poll<()> {
         let waker = waker_ref(&self.bell);
         let mut cx = Context::from_waker(&waker);
         loop {
@@ -283,10 +294,14 @@ impl Line {
                 self.end(state, ended.collect());
                 return Poll::Ready(());
             }
+            if state.boarding && !state.queue.is_empty() && departure == Departure::WithOthers {
+                return Poll::Pending;
+            }
             let errand = state.next_errand();
             if errand.is_empty() {
                 return Poll::Ready(());
             }
+            state.boarding = false;
             state.seat.begin(errand, self.answer_within());
         }
     }
@@ -322,6 +337,12 @@ impl Line {
                 None => state.debts.extend(ended.granted()),
             }
         }
+        if together && matches!(state.seat, Seat::Idle(_)) {
+            state.boarding = true;
+            // Each of them begins what waits, if the others do not.
+            let waiting = state.queue.iter().filter_map(|asked| asked.ticket);
+            waiting.for_each(|ticket| self.bell.call(ticket));
+        }
     }
 
     /// As [`drive`](Self::drive), where there is no task to be woken. What nobody else will see to
@@ -329,7 +350,8 @@ impl Line {
     fn nudge(&self) {
         let _hush = self.bell.hush();
         let mut state = self.state();
-        if self.drive(&mut state).is_pending() && state.has_orphans() {
+        let driven = self.drive(&mut state, Departure::AtOnce);
+        if driven.is_pending() && state.has_orphans() {
             self.have_attended(&mut state);
         }
     }

@@ -19,6 +19,8 @@ pub(super) struct State {
     pub(super) ended: SmallVec<[Ended; 1]>,
     /// Claims that nobody holds any more. They are unlocked before the next call begins.
     pub(super) debts: Vec<Claim>,
+    /// Whether several callers have just had their answers, and may be about to ask for more.
+    pub(super) boarding: bool,
     /// Whether the attendant has been called, and is not done yet.
     pub(super) attended: bool,
     pub(super) next_ticket: TicketId,

@@ -1,10 +1,11 @@
 use std::{
     future::Future,
+    mem,
     pin::Pin,
     task::{Context, Poll},
 };
 
-use super::{Line, TicketId, call::Answer, no_answer};
+use super::{Departure, Line, TicketId, call::Answer, no_answer};
 use crate::Result;
 
 /// A call that is on its way. Its drop gives it up.
@@ -14,6 +15,8 @@ pub(super) struct Ticket<'a> {
     pub(super) line: &'a Line,
     pub(super) id: TicketId,
     pub(super) answered: bool,
+    /// For the next poll.
+    pub(super) departure: Departure,
 }
 
 impl Future for Ticket<'_> {
@@ -23,13 +26,22 @@ impl Future for Ticket<'_> {
         self.line.bell.listen(self.id, cx.waker());
         let _hush = self.line.bell.hush();
         let mut state = self.line.state();
-        let driven = self.line.drive(&mut state);
+        let departure = mem::replace(&mut self.departure, Departure::WithOthers);
+        let driven = self.line.drive(&mut state, departure);
         let answer = match state.take_ended(self.id) {
             Some(ended) => ended.answer,
             // Nothing is left to do, and there is no answer: a backend panicked while somebody
             // else was polling this call.
             None if driven.is_ready() => Err(state.seat.lost().unwrap_or_else(no_answer)),
-            None => return Poll::Pending,
+            None => {
+                if state.boarding {
+                    // All who are to be polled before that have come by then.
+                    self.line.bell.call(self.id);
+                    drop(state);
+                    self.departure = Departure::AtOnce;
+                }
+                return Poll::Pending;
+            }
         };
         drop(state);
         // Whoever has his answer need not be woken for it, which would cost him another turn.
