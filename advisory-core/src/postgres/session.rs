@@ -183,7 +183,7 @@ impl<C: Connection> PostgresSession<C> {
             None => Some(wait.await),
         };
         let Some(ended) = ended else {
-            self.lost = true;
+            self.lose();
             return Err(Error::unanswered(slice));
         };
         let (slice, pid) = ended.map_err(|error| self.failed(error))?;
@@ -214,7 +214,9 @@ impl<C: Connection> PostgresSession<C> {
         }
         // With nothing held nothing is lost but the connection; what was asked has been answered.
         let committed = in_time(self.connection.batch(statements::COMMIT), LET_GO_WITHIN).await;
-        self.lost |= !matches!(committed, Some(Ok(_)));
+        if !matches!(committed, Some(Ok(_))) {
+            self.lose();
+        }
         self.pid = None;
     }
 
@@ -243,8 +245,15 @@ impl<C: Connection> PostgresSession<C> {
         taken > 0
     }
 
+    fn lose(&mut self) {
+        self.lost = true;
+        self.known.doubt_server();
+    }
+
     fn failed(&mut self, error: DriverError) -> Error {
-        self.lost |= error.ends_session();
+        if error.ends_session() {
+            self.lose();
+        }
         error.into()
     }
 
@@ -259,7 +268,9 @@ impl<C: Connection> PostgresSession<C> {
         {
             // Apart from the rest, for it makes up most of it and hardly ever runs.
             let freed = Box::pin(self.free(named)).await;
-            self.lost |= freed.is_err() || matches!(error, Error::SessionNotPinned);
+            if freed.is_err() || matches!(error, Error::SessionNotPinned) {
+                self.lose();
+            }
         }
         outcome
     }

@@ -26,9 +26,11 @@ const CLIENTS_ARE_SEEN: &[&str] = &["owned_pool::connections_are_named_unless_th
 /// What is bounded by settings of the server's: they are about the pooler's host, which is there.
 const HOSTS_ARE_BOUNDED: &[&str] = &["dead_host::a_vanished_host_loses_its_lock"];
 
+/// What looks at all statements of the server: a pooler has some of its own, to reset a session.
+const STATEMENTS_ARE_OURS: &[&str] = &["cost::of_a_short_section_is_nothing"];
+
 /// What takes a few statements, and a few more in pinned mode.
 const STATEMENTS: &[&str] = &[
-    "cost::of_a_short_section_is_nothing",
     "server_log::an_uncontended_section_is_two_statements",
     "statements::uncontended_section_is_two",
 ];
@@ -66,9 +68,10 @@ const POOLERS_OF_THEIR_OWN: &[&str] = &[
 ];
 
 /// Behind any pooler.
-const BY_POOLERS: [&[&str]; 4] = [
+const BY_POOLERS: [&[&str]; 5] = [
     SESSIONS_END,
     SESSIONS_ARE_FEW,
+    STATEMENTS_ARE_OURS,
     CLIENTS_ARE_SEEN,
     HOSTS_ARE_BOUNDED,
 ];
