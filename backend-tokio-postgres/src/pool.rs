@@ -12,7 +12,6 @@ use deadpool::managed::Manager as _;
 use deadpool_postgres::{
     Manager, ManagerConfig, Pool as Deadpool, PoolConfig, RecyclingMethod, Runtime, Timeouts,
 };
-
 use tokio::runtime::Handle;
 use tokio_postgres::{Config, NoTls, config::SslMode};
 

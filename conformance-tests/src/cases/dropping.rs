@@ -116,7 +116,6 @@ pub(super) async fn a_wait_passes_its_turn_on(env: &Env) {
     env.until_empty().await;
 }
 
-/// Acquisitions that are dropped at any moment: before, during and after the first message.
 /// A release that is given up half-way, beside another lock of the same manager.
 pub(super) async fn a_release_harms_nobody_else(env: &Env) {
     let locks = env.manager().await;
@@ -133,6 +132,7 @@ pub(super) async fn a_release_harms_nobody_else(env: &Env) {
     stays.release().await.unwrap();
 }
 
+/// Acquisitions that are dropped at any moment: before, during and after the first message.
 pub(super) async fn short_waits_many_times(env: &Env) {
     let locks = env.manager_with_pool_of(3).await;
     let lock = locks.named("imports:run");

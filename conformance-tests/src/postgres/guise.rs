@@ -25,8 +25,8 @@ pub enum Guise {
     TransactionPooler,
     /// Something that resets the session after each statement outside of a transaction.
     ResettingPooler,
-    /// The same pooler, which leaves a client its server session for good once it has changed the
-    /// session's state: by a setting or a lock.
+    /// A [transaction pooler](Self::TransactionPooler) that leaves a client its server session for good
+    /// once it has changed the session's state: by a setting or a lock.
     PinningProxy,
 }
 
