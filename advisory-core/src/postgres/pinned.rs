@@ -1,8 +1,13 @@
-use std::{fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 
 use super::{Connection, DriverError, Param, Row, server::Server, settings::DeadHost, statements};
+use crate::{Error, limit::in_time};
+
+/// How long the end of a transaction may take. Nothing is held by then, and whoever waits for another
+/// answer, or for his connection to go back, must not be kept by it.
+const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// A connection on which everything runs inside one transaction.
 ///
@@ -67,7 +72,8 @@ impl<C: Connection> Pinned<C> {
 
     async fn commit(&mut self) -> Result<(), DriverError> {
         if self.begun {
-            self.connection.batch(statements::COMMIT).await?;
+            let ended = in_time(self.connection.batch(statements::COMMIT), ENDS_WITHIN).await;
+            ended.unwrap_or_else(|| Err(unanswered()))?;
             self.begun = false;
         }
         Ok(())
@@ -136,6 +142,10 @@ impl<C: Connection> Connection for Pinned<C> {
     }
 }
 
+fn unanswered() -> DriverError {
+    DriverError::Connection(Error::unanswered(ENDS_WITHIN).cause())
+}
+
 /// The statement with its parameters written into the text: numbers, nothing else.
 fn written_out(sql: &str, params: &[Param<'_>]) -> String {
     params
@@ -157,8 +167,6 @@ fn written_out(sql: &str, params: &[Param<'_>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use futures::executor::block_on;
 
     use super::{
@@ -234,6 +242,18 @@ mod tests {
         block_on(connection.query(PID, &[])).unwrap();
         block_on(connection.recycle());
         assert!(!fake.is_recycled());
+    }
+
+    #[test]
+    fn a_transaction_whose_end_is_not_answered_keeps_nobody() {
+        let never = Fake::new().expect("what nobody asks", Ok(Vec::new()));
+        let fake = Fake::new()
+            .expect("BEGIN", Ok(Vec::new()))
+            .expect_after(&never, "COMMIT", Ok(Vec::new()));
+        let mut connection = pinned(&fake);
+        block_on(connection.query(PID, &[])).unwrap();
+        block_on(connection.recycle());
+        assert!(fake.is_done() && !fake.is_recycled());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, mem, sync::Arc, time::Duration};
+use std::{fmt, mem, sync::Arc};
 
 use async_lock::SemaphoreGuardArc;
 use async_trait::async_trait;
@@ -21,10 +21,6 @@ use crate::{
     limit::in_time,
     spi::{Claim, Request, SessionId, Turn, Waited},
 };
-
-/// How long the end of a transaction may take. Whoever waits for another answer must not be kept by
-/// it.
-const LET_GO_WITHIN: Duration = Duration::from_secs(1);
 
 /// One owner of locks: a PostgreSQL connection for as long as it is checked out.
 ///
@@ -213,8 +209,7 @@ impl<C: Connection> PostgresSession<C> {
             return;
         }
         // With nothing held nothing is lost but the connection; what was asked has been answered.
-        let committed = in_time(self.connection.batch(statements::COMMIT), LET_GO_WITHIN).await;
-        if !matches!(committed, Some(Ok(_))) {
+        if self.connection.batch(statements::COMMIT).await.is_err() {
             self.lose();
         }
         self.pid = None;
