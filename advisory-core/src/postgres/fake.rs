@@ -134,3 +134,12 @@ impl Connection for Fake {
         self.state().recycled = true;
     }
 }
+
+/// What a server answers that refuses a statement.
+pub(super) fn failure(code: &str) -> DriverError {
+    DriverError::Server {
+        code: code.to_owned(),
+        detail: None,
+        source: Arc::new(std::io::Error::other("the server said no")),
+    }
+}

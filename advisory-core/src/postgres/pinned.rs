@@ -170,7 +170,10 @@ mod tests {
     use futures::executor::block_on;
 
     use super::{
-        super::{Value, fake::Fake},
+        super::{
+            Value,
+            fake::{Fake, failure},
+        },
         *,
     };
 
@@ -178,14 +181,6 @@ mod tests {
 
     fn pinned(fake: &Fake) -> Pinned<Fake> {
         Pinned::new(fake.clone(), begin(None, None))
-    }
-
-    fn failure(code: &str) -> DriverError {
-        DriverError::Server {
-            code: code.to_owned(),
-            detail: None,
-            source: Arc::new(std::io::Error::other("the server said no")),
-        }
     }
 
     #[test]
@@ -247,9 +242,11 @@ mod tests {
     #[test]
     fn a_transaction_whose_end_is_not_answered_keeps_nobody() {
         let never = Fake::new().expect("what nobody asks", Ok(Vec::new()));
-        let fake = Fake::new()
-            .expect("BEGIN", Ok(Vec::new()))
-            .expect_after(&never, "COMMIT", Ok(Vec::new()));
+        let fake = Fake::new().expect("BEGIN", Ok(Vec::new())).expect_after(
+            &never,
+            "COMMIT",
+            Ok(Vec::new()),
+        );
         let mut connection = pinned(&fake);
         block_on(connection.query(PID, &[])).unwrap();
         block_on(connection.recycle());

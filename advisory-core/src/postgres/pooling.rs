@@ -92,12 +92,15 @@ fn number(rows: Vec<Row>) -> Result<i32, DriverError> {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::Arc, time::Instant};
+    use std::time::Instant;
 
     use futures::executor::block_on;
 
     use super::{
-        super::{Value, fake::Fake},
+        super::{
+            Value,
+            fake::{Fake, failure},
+        },
         *,
     };
 
@@ -189,12 +192,7 @@ mod tests {
 
     #[test]
     fn a_pooler_without_transactions_lends_for_a_statement() {
-        let refused = DriverError::Server {
-            code: "08P01".to_owned(),
-            detail: None,
-            source: Arc::new(std::io::Error::other("no transactions here")),
-        };
-        let other = other(71, []).expect("BEGIN", Err(refused));
+        let other = other(71, []).expect("BEGIN", Err(failure("08P01")));
         assert_eq!(found(&asked([71]), &other), Pooling::Statement);
     }
 

@@ -2,7 +2,10 @@ use std::sync::Arc;
 
 use futures::executor::block_on;
 
-use super::{super::fake::Fake, *};
+use super::{
+    super::fake::{Fake, failure},
+    *,
+};
 use crate::LockMode;
 
 const PID: i32 = 71;
@@ -41,14 +44,6 @@ fn held_row(key: i32) -> Row {
         Value::Int4(1),
         Value::Text("ExclusiveLock".to_owned()),
     ]
-}
-
-fn failure(code: &str) -> DriverError {
-    DriverError::Server {
-        code: code.to_owned(),
-        detail: None,
-        source: Arc::new(std::io::Error::other("the server said no")),
-    }
 }
 
 #[test]
