@@ -185,7 +185,7 @@ pub enum Severity {
     Note,
     /// Locks work, but something about them is worse than it could be.
     Warning,
-    /// Locks would exclude nobody, and are refused.
+    /// Locks are refused: they would exclude nobody, or there is no finding out whether they would.
     Refusal,
 }
 

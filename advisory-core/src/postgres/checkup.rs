@@ -20,29 +20,48 @@ pub(super) async fn check(
     let version = version.first().and_then(Value::text);
     let version = version.ok_or_else(DriverError::unexpected_answer)?;
     let mut report = Report::new(version);
-    if let Err(refused) = product::check(version) {
-        // What else could be asked it may not understand.
-        report.find(Severity::Refusal, refused.to_string());
-        return Ok(report);
+    match look(&mut connection, pool, options, limit, &mut report).await {
+        // What it is refused for is a finding.
+        Err(refused @ Error::Unsupported { .. }) => {
+            report.find(Severity::Refusal, refused.to_string());
+        }
+        looked => looked?,
     }
+    Ok(report)
+}
+
+async fn look<P: Pool>(
+    connection: &mut P::Connection,
+    pool: &P,
+    options: &PostgresOptions,
+    limit: Duration,
+    report: &mut Report,
+) -> Result<()> {
+    // What else could be asked another server may not understand.
+    product::check(&report.server)?;
     let facts = first_row(connection.batch(statements::CHECKUP).await?)?;
     let facts = Facts::read(&facts).ok_or_else(DriverError::unexpected_answer)?;
     let timeouts = connection.batch(statements::TIMEOUTS).await?;
     let timeouts = timeouts.iter().filter_map(|row| timeout(row));
     report.timeouts = timeouts.collect();
-    facts.tell(&mut report);
-    judge_role(&facts, &mut report);
-    judge_limits(&facts, pool, options, &mut report);
+    facts.tell(report);
+    judge_role(&facts, report);
+    judge_limits(&facts, pool, options, report);
 
     let mut other = pool.connect().await?;
-    match pooling::detect(&mut connection, &mut other, limit / 2).await {
-        Ok(pooling) => judge_pooling(pooling, options.keeping, &mut report),
+    match pooling::detect(connection, &mut other, limit / 2).await {
+        Ok(pooling) => judge_pooling(pooling, options.keeping, report),
         Err(unknown @ Error::PoolExhausted { .. }) => {
-            report.find(Severity::Warning, unknown.cause().to_string());
+            let severity = match options.keeping {
+                // So is the first lock.
+                Keeping::Checked => Severity::Refusal,
+                Keeping::Trusted | Keeping::Pinned => Severity::Warning,
+            };
+            report.find(severity, unknown.cause().to_string());
         }
         Err(error) => return Err(error),
     }
-    Ok(report)
+    Ok(())
 }
 
 /// What one row of [`statements::CHECKUP`] tells.
@@ -211,4 +230,102 @@ fn timeout(row: &[Value]) -> Option<(String, Duration)> {
 fn first_row(rows: Vec<Row>) -> Result<Row, DriverError> {
     let mut rows = rows.into_iter();
     rows.next().ok_or_else(DriverError::unexpected_answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use async_trait::async_trait;
+    use futures::executor::block_on;
+
+    use super::{
+        super::fake::{Fake, failure},
+        *,
+    };
+
+    const LIMIT: Duration = Duration::from_millis(20);
+
+    /// All of its connections are the same.
+    #[derive(Debug)]
+    struct PoolOfOne(Fake);
+
+    #[async_trait]
+    impl Pool for PoolOfOne {
+        type Connection = Fake;
+
+        async fn checkout(&self) -> Result<Fake> {
+            Ok(self.0.clone())
+        }
+
+        async fn connect(&self) -> Result<Fake> {
+            Ok(self.0.clone())
+        }
+
+        fn borrowed(&self) -> Option<usize> {
+            None
+        }
+
+        async fn close(&self) {}
+    }
+
+    fn row<const N: usize>(row: [&str; N]) -> Result<Vec<Row>, DriverError> {
+        let values = row.map(|value| Value::Text(value.to_owned()));
+        Ok(vec![values.to_vec()])
+    }
+
+    fn postgres() -> Fake {
+        Fake::new().expect("version()", row(["PostgreSQL 16.5 on x86_64"]))
+    }
+
+    fn report(fake: Fake, options: PostgresOptions) -> Report {
+        block_on(check(&PoolOfOne(fake), &options, LIMIT)).unwrap()
+    }
+
+    #[test]
+    fn what_only_calls_itself_postgres_is_reported_as_refused() {
+        let fake = postgres().expect("max_connections", Err(failure("42883")));
+        let report = report(fake, PostgresOptions::new());
+        assert!(!report.is_fit());
+        assert!(report.to_string().contains("42883"), "{report}");
+    }
+
+    /// It is refused to whoever wants it looked into, for then it is to the first lock.
+    #[test]
+    fn a_pooler_that_cannot_be_looked_into_is_refused_unless_it_need_not_be() {
+        let facts = [
+            "160005", "f", "t", "t", "1000", "1", "100", "3", "0", "6400",
+        ];
+        let options = PostgresOptions::new();
+        for (options, is_fit) in [
+            (options, false),
+            (options.trust_session_pooling(), true),
+            (options.pinned(), true),
+        ] {
+            let never = Fake::new().expect("what nobody asks", row([]));
+            let fake = postgres()
+                .expect("max_connections", row(facts))
+                .expect("statement_timeout", Ok(Vec::new()))
+                .expect("backend_pid", row(["71"]))
+                .expect_after(&never, "advisory.mark", row(["72"]));
+            let report = report(fake, options);
+            assert_eq!(report.is_fit(), is_fit, "{report}");
+            assert_eq!(report.pooling, None);
+        }
+    }
+
+    #[test]
+    fn a_pooler_is_judged_by_how_sessions_are_kept() {
+        let is_fit = |pooling, keeping| {
+            let mut report = Report::new("PostgreSQL 16.5");
+            judge_pooling(pooling, keeping, &mut report);
+            report.is_fit()
+        };
+        for pooling in [Pooling::Transaction, Pooling::Reset] {
+            assert!(!is_fit(pooling, Keeping::Checked));
+            assert!(is_fit(pooling, Keeping::Pinned));
+        }
+        for keeping in [Keeping::Checked, Keeping::Trusted, Keeping::Pinned] {
+            assert!(is_fit(Pooling::Session, keeping));
+            assert!(!is_fit(Pooling::Statement, keeping));
+        }
+    }
 }
