@@ -1,7 +1,13 @@
 #[cfg(test)]
 mod tests;
 
-use std::{fmt, mem, sync::Arc};
+use std::{
+    fmt, mem,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use async_lock::SemaphoreGuardArc;
 use async_trait::async_trait;
@@ -36,6 +42,8 @@ pub struct PostgresSession<C: Connection> {
     /// What the next session takes for granted.
     known: Arc<Known>,
     lost: bool,
+    /// Whether its end has been a reason to doubt what is known: once, however often it is asked for.
+    mourned: AtomicBool,
     /// Its place among those that may be in use at once.
     _place: Option<SemaphoreGuardArc>,
 }
@@ -64,6 +72,7 @@ impl<C: Connection> PostgresSession<C> {
             held: 0,
             known,
             lost: false,
+            mourned: AtomicBool::new(false),
             _place: place,
         }
     }
@@ -296,7 +305,7 @@ impl<C: Connection> LockSession for PostgresSession<C> {
 
     fn is_lost(&self) -> bool {
         let lost = self.lost || self.connection.is_closed();
-        if lost {
+        if lost && !self.mourned.swap(true, Ordering::Relaxed) {
             self.known.doubt_server();
         }
         lost

@@ -23,6 +23,18 @@ fn session(fake: &Fake) -> PostgresSession<Fake> {
     PostgresSession::new(fake.clone(), server, kept, Arc::default(), None)
 }
 
+/// One that a transaction keeps.
+fn pinned(fake: &Fake) -> PostgresSession<Fake> {
+    let kept = Kept::ByTransaction(Tokens::WaitedFor);
+    PostgresSession::new(
+        fake.clone(),
+        Server::for_tests(),
+        kept,
+        Arc::default(),
+        None,
+    )
+}
+
 fn try_row(granted: bool, pid: i32, standby: bool) -> Row {
     vec![
         Value::Bool(granted),
@@ -145,4 +157,65 @@ fn a_session_that_is_well_is_given_back() {
     let fake = Fake::new();
     block_on(Box::new(session(&fake)).recycle());
     assert!(fake.is_recycled());
+}
+
+#[test]
+fn an_end_is_a_reason_to_doubt_the_server_once() {
+    let mut session = session(&Fake::new());
+    let known = Arc::clone(&session.known);
+    known.learn(Server::for_tests());
+    session.lost = true;
+    assert!(session.is_lost() && known.server().is_none());
+    known.learn(Server::for_tests());
+    assert!(session.is_lost() && known.server().is_some());
+}
+
+#[test]
+fn a_transaction_ends_with_the_last_lock_that_it_keeps() {
+    let fake = Fake::new()
+        .expect(
+            "pg_try_advisory_lock(k)",
+            Ok(vec![try_row(true, PID, false), try_row(true, PID, false)]),
+        )
+        .expect("pg_advisory_unlock($1", Ok(vec![unlock_row(true)]))
+        .expect("pg_advisory_unlock($1", Ok(vec![unlock_row(true)]))
+        .expect("COMMIT", Ok(Vec::new()));
+    let mut session = pinned(&fake);
+    block_on(session.submit(&[Request::TryLock(A), Request::TryLock(B)])).unwrap();
+    block_on(session.submit(&[Request::Unlock(A)])).unwrap();
+    assert!(session.id().is_some());
+    block_on(session.submit(&[Request::Unlock(B)])).unwrap();
+    assert!(fake.is_done() && session.id().is_none() && !session.is_lost());
+}
+
+/// What it holds is what the server says that it does, and that keeps the transaction.
+#[test]
+fn a_batch_that_fails_ends_no_transaction_that_keeps_another_lock() {
+    let row = Ok(vec![try_row(true, PID, false)]);
+    let fake = Fake::new()
+        .expect("pg_try_advisory_lock($1", row)
+        .expect("pg_try_advisory_lock($1", Err(failure("53200")))
+        .expect("pg_locks", Ok(vec![held_row(1)]))
+        .expect("pg_advisory_unlock($1", Ok(vec![unlock_row(true)]))
+        .expect("COMMIT", Ok(Vec::new()));
+    let mut session = pinned(&fake);
+    block_on(session.submit(&[Request::TryLock(A)])).unwrap();
+    block_on(session.submit(&[Request::TryLock(B)])).unwrap_err();
+    assert!(session.id().is_some());
+    block_on(session.submit(&[Request::Unlock(A)])).unwrap();
+    assert!(fake.is_done() && !session.is_lost());
+}
+
+#[test]
+fn a_transaction_that_does_not_end_takes_no_answer_with_it() {
+    let fake = Fake::new()
+        .expect(
+            "pg_try_advisory_lock($1",
+            Ok(vec![try_row(false, PID, false)]),
+        )
+        .expect("COMMIT", Err(failure("57P01")));
+    let mut session = pinned(&fake);
+    let answers = block_on(session.submit(&[Request::TryLock(A)])).unwrap();
+    assert_eq!(answers, [false]);
+    assert!(session.is_lost());
 }
