@@ -35,17 +35,22 @@ pub(super) async fn of_a_timeout(env: &Env) {
     let lock = locks.named(NAME);
     let held = rival.lock().await.unwrap();
     let patience = Duration::from_millis(10);
-    let make = || {
-        async { lock.lock_timeout(patience).await.map(drop) }.boxed()
-    };
+    let make = || async { lock.lock_timeout(patience).await.map(drop) }.boxed();
     let other = locks.named("fresh");
     at_every_poll(make, || {
- async {
-        other.lock_timeout(DEADLINE).await.unwrap().release().await.unwrap();
-        env.until_waiters(lock.key(), 0).await;
-        env.holder(lock.key()).await;
-}.boxed()
-})
+        async {
+            other
+                .lock_timeout(DEADLINE)
+                .await
+                .unwrap()
+                .release()
+                .await
+                .unwrap();
+            env.until_waiters(lock.key(), 0).await;
+            env.holder(lock.key()).await;
+        }
+        .boxed()
+    })
     .await
     .unwrap_err();
     held.release().await.unwrap();

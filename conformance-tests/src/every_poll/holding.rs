@@ -44,11 +44,12 @@ pub(super) async fn of_a_nested_section(env: &Env) {
             let session = env.holder(outer.key()).await;
             let make = || inner.with(async || ()).boxed();
             at_every_poll(make, || {
- async {
-                env.until_free_within(super::BOUND, inner.key()).await;
-                assert_eq!(env.holder(outer.key()).await, session);
-}.boxed()
-})
+                async {
+                    env.until_free_within(super::BOUND, inner.key()).await;
+                    assert_eq!(env.holder(outer.key()).await, session);
+                }
+                .boxed()
+            })
             .await
             .unwrap();
         })
@@ -89,18 +90,17 @@ pub(super) async fn of_a_lock_on_a_session(env: &Env) {
     let session = locks.session().await.unwrap();
     let guard = session.lock(&held).await.unwrap();
     let number = env.holder(held.key()).await;
-    let make = || {
-        async { session.lock(&wanted).await?.release().await }.boxed()
-    };
+    let make = || async { session.lock(&wanted).await?.release().await }.boxed();
     at_every_poll(make, || {
- async {
-        // Whoever uses the session next ends what is under way on it.
-        let other = session.lock_timeout(&locks.named("other"), DEADLINE).await;
-        other.unwrap().release().await.unwrap();
-        assert_eq!(env.holders(wanted.key()).await, []);
-        assert_eq!(env.holder(held.key()).await, number);
-}.boxed()
-})
+        async {
+            // Whoever uses the session next ends what is under way on it.
+            let other = session.lock_timeout(&locks.named("other"), DEADLINE).await;
+            other.unwrap().release().await.unwrap();
+            assert_eq!(env.holders(wanted.key()).await, []);
+            assert_eq!(env.holder(held.key()).await, number);
+        }
+        .boxed()
+    })
     .await
     .unwrap();
     guard.release().await.unwrap();

@@ -50,7 +50,10 @@ pub(super) async fn waits_keep_the_outer_lock(env: &ProxiedEnv) {
             .await;
     }
     for session in sessions {
-        assert!(env.sessions().await.contains(&session), "a session was lost");
+        assert!(
+            env.sessions().await.contains(&session),
+            "a session was lost"
+        );
     }
     env.until_waiters(rival.key(), 0).await;
     rival.release().await.unwrap();
@@ -89,8 +92,8 @@ pub(super) async fn grants_are_given_back(env: &ProxiedEnv) {
 pub(super) async fn tries_are_given_back(env: &ProxiedEnv) {
     let tries = moments_of_batch(TRY_LOCK);
     let waits = moments_of_batch(WAIT);
-    for (point, held_elsewhere) in (tries.into_iter().map(|point| (point, false)))
-        .chain(waits.map(|point| (point, true)))
+    for (point, held_elsewhere) in
+        (tries.into_iter().map(|point| (point, false))).chain(waits.map(|point| (point, true)))
     {
         let locks = env.proxied_with(1, Duration::from_secs(10)).await;
         let (outer, inner) = (locks.named(OUTER), locks.named(INNER));
@@ -134,8 +137,7 @@ pub(super) async fn releases_keep_the_outer_lock(env: &ProxiedEnv) {
                 let session = env.holder(outer.key()).await;
                 let guard = inner.lock().await.unwrap();
                 let stop = env.proxy().stop(point);
-                let reached =
-                    select(Box::pin(guard.release()), Box::pin(stop.reached())).await;
+                let reached = select(Box::pin(guard.release()), Box::pin(stop.reached())).await;
                 let Either::Right(((), release)) = reached else {
                     panic!("it ended before {point:?}");
                 };

@@ -3,7 +3,8 @@ use std::time::{Duration, Instant};
 use advisory_core::{Error, LockGuard, LockManager, Result, Stage};
 
 use super::{
-    COMMIT, TRY_LOCK, UNLOCK, WAIT, assert_nothing_is_left, assert_pool_is_whole, until_disconnected,
+    COMMIT, TRY_LOCK, UNLOCK, WAIT, assert_nothing_is_left, assert_pool_is_whole,
+    until_disconnected,
 };
 use crate::{
     postgres::{Point, PoolMode, ProxiedEnv, proxied::BOUND},

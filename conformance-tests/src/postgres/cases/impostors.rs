@@ -33,9 +33,11 @@ pub(super) async fn products_are_refused(env: &PostgresEnv) {
     ] {
         for options in ways_to_keep_sessions() {
             let [locks, _] = env.disguised(Guise::Product(version), options).await;
-            assert_refused(env, &locks, |error| {
-                matches!(error, Error::Unsupported { reason, .. } if reason.contains(said))
-            })
+            assert_refused(
+                env,
+                &locks,
+                |error| matches!(error, Error::Unsupported { reason, .. } if reason.contains(said)),
+            )
             .await;
             let report = locks.check().await.unwrap();
             assert!(!report.is_fit(), "{report}");

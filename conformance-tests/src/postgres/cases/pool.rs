@@ -6,10 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use advisory_core::{
-    Error, LockKey, LockManager, Stage,
-    postgres::Value,
-};
+use advisory_core::{Error, LockKey, LockManager, Stage, postgres::Value};
 
 use crate::{
     postgres::{PostgresEnv, options},

@@ -118,7 +118,10 @@ pub(super) async fn pinned_clients_take_turns(env: &PostgresEnv) {
             for round in 0..repeats(200) / CLIENTS {
                 let alone = async || {
                     assert_eq!(inside.fetch_add(1, SeqCst), 0, "two are inside");
-                    locks.named(format!("{client}:{round}")).with(async || ()).await?;
+                    locks
+                        .named(format!("{client}:{round}"))
+                        .with(async || ())
+                        .await?;
                     inside.fetch_sub(1, SeqCst);
                     Ok::<_, Error>(())
                 };
@@ -176,7 +179,10 @@ async fn assert_refused(env: &PostgresEnv, locks: &LockManager) {
         lock.with(async || ran = true).await,
     ];
     for refused in refusals {
-        assert!(matches!(refused, Err(Error::SessionNotPinned)), "{refused:?}");
+        assert!(
+            matches!(refused, Err(Error::SessionNotPinned)),
+            "{refused:?}"
+        );
     }
     assert!(!ran);
     assert_eq!(env.held().await, []);

@@ -1,9 +1,6 @@
 use std::time::{Duration, Instant};
 
-use advisory_core::{
-    Error, LockManager,
-    postgres::Value,
-};
+use advisory_core::{Error, LockManager, postgres::Value};
 use futures::future::{Either, select};
 
 use super::{idle, inspected::Inspected, repeats, role::Role};

@@ -8,8 +8,11 @@ use std::{
 use advisory_core::Error;
 
 use super::role::Role;
-use crate::{outcome::victims, postgres::PostgresEnv,
-    sync::{DEADLINE, Rendezvous},};
+use crate::{
+    outcome::victims,
+    postgres::PostgresEnv,
+    sync::{DEADLINE, Rendezvous},
+};
 
 const SHORT: Duration = Duration::from_millis(200);
 
