@@ -237,7 +237,7 @@
 //! |---|---|---|---|
 //! | PgBouncer, session mode | keeps the session | works | run |
 //! | PgBouncer, transaction mode | lends it | refused; works in pinned mode | run, and simulated |
-//! | PgBouncer, statement mode | no transactions | refused, in pinned mode too | unit tests |
+//! | PgBouncer, statement mode | no transactions | refused, in pinned mode too | a test runs it |
 //! | PgBouncer of Azure Database (port 6432) and of Neon (`-pooler` hosts) | Neon's is in transaction mode, Azure's as it is configured | as PgBouncer in that mode | read |
 //! | Supavisor | 5432 is session mode, 6543 transaction mode; newer releases can log or reject session locks in transaction mode | as PgBouncer in that mode | read |
 //! | Odyssey, pgcat, PgDog | session and transaction mode | as PgBouncer in that mode | assumed |

@@ -26,7 +26,8 @@ use crate::{Error, LockBackend, LockSession, Pooling, Report, Result, limit::in_
 ///
 /// The first session asks the server what it is. Servers before PostgreSQL 14, and those that only
 /// speak its protocol, are refused as [`Error::Unsupported`]; a standby is refused as
-/// [`Error::NotPrimary`].
+/// [`Error::NotPrimary`]. It also looks for a pooler that does not keep sessions apart, which is
+/// refused as [`Error::SessionNotPinned`], unless the [options](PostgresOptions) have it otherwise.
 #[derive(Debug)]
 pub struct PostgresBackend<P: Pool> {
     shared: Arc<Shared<P>>,

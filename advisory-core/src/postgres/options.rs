@@ -81,6 +81,12 @@ impl PostgresOptions {
     /// How long to wait for a session to be free when the greatest number is in use, before
     /// [`Error::PoolExhausted`](crate::Error::PoolExhausted); 30 seconds by default. The pool's own
     /// limit comes on top.
+    ///
+    /// As long may it take to find out what the server is, and whether there is a pooler before it; then
+    /// the first lock, or [`LockManager::check`](crate::LockManager::check), ends as
+    /// [`Error::Timeout`](crate::Error::Timeout). Some poolers are found out by their not answering for
+    /// two seconds: if this is not longer, they show as that timeout instead of
+    /// [`Error::SessionNotPinned`](crate::Error::SessionNotPinned).
     #[must_use]
     pub fn session_within(mut self, limit: Duration) -> Self {
         self.session_within = limit;
