@@ -105,3 +105,50 @@ pub fn left_out(case: &str) -> bool {
 pub(super) fn sessions_end() -> bool {
     PoolMode::of_all().is_none()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::{
+        super::{cancellation, cases, loss},
+        *,
+    };
+    use crate::run::Case;
+
+    fn names<E>(list: &[Case<E>]) -> impl Iterator<Item = &'static str> {
+        list.iter().map(|case| case.name)
+    }
+
+    fn is_case(name: &str) -> bool {
+        let mut cases = names(crate::cases::LIST)
+            .chain(names(crate::every_poll::LIST))
+            .chain(names(cases::LIST))
+            .chain(names(cancellation::LIST))
+            .chain(names(loss::LIST));
+        cases.any(|case| case == name)
+    }
+
+    /// Whether a PostgreSQL backend has a test of that name, in a file of that name.
+    fn is_test(name: &str) -> bool {
+        let Some((file, test)) = name.split_once("::") else {
+            return false;
+        };
+        let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        ["backend-sqlx", "backend-tokio-postgres"]
+            .map(|backend| workspace.join(backend).join(format!("tests/{file}.rs")))
+            .iter()
+            .filter_map(|file| fs::read_to_string(file).ok())
+            .any(|text| text.contains(&format!("fn {test}()")))
+    }
+
+    #[test]
+    fn what_is_left_out_is_there() {
+        let lists = BY_POOLERS.iter().chain(&BY_TRANSACTIONS).copied();
+        for name in lists.flatten() {
+            assert!(is_case(name) || is_test(name), "there is no {name}");
+        }
+        let mut cases = names(cases::LIST);
+        assert!(cases.any(|case| case.starts_with(BESIDE_A_POOLER)));
+    }
+}
