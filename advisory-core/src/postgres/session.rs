@@ -251,7 +251,14 @@ impl<C: Connection> PostgresSession<C> {
 
     fn lose(&mut self) {
         self.lost = true;
-        self.known.doubt_server();
+        self.mourn();
+    }
+
+    /// The next session may meet another server.
+    fn mourn(&self) {
+        if !self.mourned.swap(true, Ordering::Relaxed) {
+            self.known.doubt_server();
+        }
     }
 
     fn failed(&mut self, error: DriverError) -> Error {
@@ -305,8 +312,8 @@ impl<C: Connection> LockSession for PostgresSession<C> {
 
     fn is_lost(&self) -> bool {
         let lost = self.lost || self.connection.is_closed();
-        if lost && !self.mourned.swap(true, Ordering::Relaxed) {
-            self.known.doubt_server();
+        if lost {
+            self.mourn();
         }
         lost
     }
