@@ -29,8 +29,8 @@ struct Expected {
     /// A part of the statement's text.
     part: &'static str,
     answer: Result<Vec<Row>, DriverError>,
-    /// It is not answered before this one is done.
-    after: Option<Fake>,
+    /// It is not answered before this one has been asked so many times.
+    after: Option<(Fake, usize)>,
 }
 
 impl Fake {
@@ -48,17 +48,21 @@ impl Fake {
     }
 
     /// The same, with an answer that comes once another connection has been asked everything that it
-    /// expects. Nobody is woken for that: it is seen by whoever looks.
+    /// expects by now. Nobody is woken for that: it is seen by whoever looks.
     pub(super) fn expect_after(
         self,
         other: &Self,
         part: &'static str,
         answer: Result<Vec<Row>, DriverError>,
     ) -> Self {
+        let asked = {
+            let other = other.state();
+            other.params.len() + other.script.len()
+        };
         self.then(Expected {
             part,
             answer,
-            after: Some(other.clone()),
+            after: Some((other.clone(), asked)),
         })
     }
 
@@ -93,8 +97,8 @@ impl Fake {
             after,
         } = expected;
         assert!(sql.contains(part), "{part} expected, not {sql}");
-        if let Some(other) = after {
-            poll_fn(|_| match other.is_done() {
+        if let Some((other, asked)) = after {
+            poll_fn(|_| match other.state().params.len() >= asked {
                 true => Poll::Ready(()),
                 false => Poll::Pending,
             })

@@ -9,12 +9,17 @@ use crate::{Error, Pooling, Result};
 /// How long an answer may take that another client's transaction might hold up.
 const HELD_UP: Duration = Duration::from_secs(2);
 
+/// How often that may happen to a connection that then has its own session still. Once, it may have
+/// been a server that was slow for a moment.
+const MOST_HELD_UP: u32 = 2;
+
 /// Whether a connection keeps its server session, found out by means of a second one, `other`.
 ///
 /// A pooler in transaction mode has no reason to move a client as long as nobody else wants the
 /// server session. So the other one takes a session for a transaction, twice, and each time the
 /// first is asked again which process serves it: a pooler has to give it another one, or to let it
-/// wait. `other` also leaves a setting, to be found if nobody resets the session behind its back.
+/// wait, and not only once. `other` also leaves a setting, to be found if nobody resets the session
+/// behind its back.
 ///
 /// # Errors
 ///
@@ -37,7 +42,8 @@ pub(super) async fn detect(
             ));
         }
     };
-    for _ in 0..2 {
+    let (mut seen_apart, mut held_up) = (0, 0);
+    while seen_apart < 2 {
         let theirs = match pid(other, "BEGIN;\n").await {
             Ok(theirs) => theirs,
             // A pooler in statement mode knows no transactions.
@@ -54,14 +60,21 @@ pub(super) async fn detect(
             Either::Right(_) => None,
         };
         other.batch("ROLLBACK").await?;
-        let Some(ours) = asked else {
+        let answered = asked.is_some();
+        let ours = match asked {
+            Some(ours) => ours,
             // Was it that transaction, or is the server silent?
-            return match select(ours, Delay::new(HELD_UP)).await {
-                Either::Left(_) => Ok(Pooling::Transaction),
-                Either::Right(_) => Err(Error::unanswered(2 * HELD_UP)),
-            };
+            None => match select(ours, Delay::new(HELD_UP)).await {
+                Either::Left((ours, _)) => ours?,
+                Either::Right(_) => return Err(Error::unanswered(2 * HELD_UP)),
+            },
         };
-        if ours != first || theirs != marked {
+        if answered {
+            seen_apart += 1;
+        } else {
+            held_up += 1;
+        }
+        if ours != first || theirs != marked || held_up == MOST_HELD_UP {
             return Ok(Pooling::Transaction);
         }
     }
@@ -188,6 +201,37 @@ mod tests {
         let started = Instant::now();
         assert_eq!(found(&connection, &other), Pooling::Transaction);
         assert!(started.elapsed() >= HELD_UP);
+    }
+
+    /// A connection that has its own session, and gets each of the answers but the first when `other`
+    /// has let go of its session once more.
+    fn held_up(other: Fake, times: usize) -> (Fake, Fake) {
+        (0..times).fold((asked([71]), other), |(connection, other), _| {
+            let other = other.expect("BEGIN", by(72)).expect("ROLLBACK", nothing());
+            (
+                connection.expect_after(&other, "backend_pid", by(71)),
+                other,
+            )
+        })
+    }
+
+    /// What a server that is slow for a moment looks like.
+    #[test]
+    fn one_that_is_late_once_is_asked_again() {
+        let (mut connection, mut late) = held_up(other(72, []), 1);
+        for _ in 0..2 {
+            connection = connection.expect("backend_pid", by(71));
+            late = late.expect("BEGIN", by(72)).expect("ROLLBACK", nothing());
+        }
+        let late = late.expect("current_setting", text("left"));
+        assert_eq!(found(&connection, &late), Pooling::Session);
+    }
+
+    /// Of the pooler's sessions it got the same one again, by chance.
+    #[test]
+    fn one_that_waits_each_time_had_a_session_lent() {
+        let (connection, other) = held_up(other(72, []), 2);
+        assert_eq!(found(&connection, &other), Pooling::Transaction);
     }
 
     #[test]
