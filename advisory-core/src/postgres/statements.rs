@@ -35,6 +35,10 @@ SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4,
 /// Columns: version number, standby?, may use `plpgsql`?, `fsync`?, `deadlock_timeout` in ms,
 /// connections of clients, `max_connections`, how many of those are reserved for other roles,
 /// advisory locks that are held, how many locks of all kinds there is room for.
+///
+/// Of the sessions of other roles most are shown neither a kind nor anything else but a database and
+/// a role; background workers of theirs are counted, too. The function underneath `pg_stat_activity`
+/// is open to all where the view is not.
 pub(super) const CHECKUP: &str = "\
 SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4,
        pg_catalog.pg_is_in_recovery(),
@@ -47,8 +51,11 @@ SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4,
           FROM pg_catalog.pg_settings AS s
          WHERE s.name OPERATOR(pg_catalog.=) 'deadlock_timeout'),
        (SELECT pg_catalog.count(*)
-          FROM pg_catalog.pg_stat_activity AS a
-         WHERE a.backend_type OPERATOR(pg_catalog.=) 'client backend'),
+          FROM pg_catalog.pg_stat_get_activity(NULL) AS a
+         WHERE a.datid IS NOT NULL
+           AND a.usesysid IS NOT NULL
+           AND COALESCE(a.backend_type, 'client backend')
+                 OPERATOR(pg_catalog.=) 'client backend'),
        pg_catalog.current_setting('max_connections')::pg_catalog.int8,
        pg_catalog.current_setting('superuser_reserved_connections')::pg_catalog.int8
          OPERATOR(pg_catalog.+)

@@ -92,6 +92,7 @@ list! {
         late_names_the_application
         orphans_are_named
         orphans_are_listed
+        check_up_counts_everybodys_connections
         standby_is_refused
     }
 }

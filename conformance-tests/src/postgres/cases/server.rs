@@ -5,7 +5,7 @@ use std::{
 
 use advisory_core::{Error, Holder, LockMode, Result};
 
-use super::idle;
+use super::{idle, role::Role};
 use crate::postgres::{PostgresEnv, Server};
 
 const SHORT: Duration = Duration::from_millis(200);
@@ -77,6 +77,27 @@ pub(super) async fn late_names_the_application(env: &PostgresEnv) {
     assert_eq!(found.application.as_deref(), Some("billing"));
     assert_eq!(found.state.as_deref(), Some(idle()));
     guard.release().await.unwrap();
+}
+
+/// Whose sessions they are, and whether they may be looked at.
+pub(super) async fn check_up_counts_everybodys_connections(env: &PostgresEnv) {
+    const OTHERS: usize = 5;
+
+    let client = env.client().await;
+    client
+        .run("REVOKE SELECT ON pg_catalog.pg_stat_activity FROM PUBLIC")
+        .await;
+    let mut others = Vec::new();
+    for _ in 0..OTHERS {
+        others.push(env.client().await);
+    }
+    let role = Role::create(env).await;
+    let locks = env.manager_at(role.url()).await;
+    let report = locks.check().await.unwrap();
+    let connections = report.connections.unwrap();
+    assert!(connections.used > OTHERS as u64, "{report}");
+    locks.close().await.unwrap();
+    role.remove(env).await;
 }
 
 /// A session that nobody knows of any more, and that still holds the lock.
