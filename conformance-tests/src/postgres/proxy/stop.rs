@@ -173,7 +173,7 @@ impl Stopped {
     /// be on the way past here just then.
     pub(super) async fn passed(&self) {
         if let Verdict::Cut = self.verdict.wait().await {
-            pending().await
+            pending::<()>().await;
         }
     }
 
