@@ -156,15 +156,16 @@ impl<P: Pool> Shared<P> {
                 return Ok(server);
             }
             let server = Server::inspect(connection).await?;
-            if self.options.keeping == Keeping::Checked && !self.known.keeps_sessions() {
+            let mut keeps_sessions = self.known.keeps_sessions();
+            if self.options.keeping == Keeping::Checked && !keeps_sessions {
                 let mut other = self.pool.connect().await?;
                 let pooling = pooling::detect(connection, &mut other, limit / 2).await?;
                 if pooling != Pooling::Session {
                     return Err(Error::SessionNotPinned);
                 }
-                self.known.sessions_are_kept();
+                keeps_sessions = true;
             }
-            self.known.learn(server);
+            self.known.learn(server, keeps_sessions);
             Ok(server)
         };
         in_time(found_out, limit)

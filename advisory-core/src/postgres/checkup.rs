@@ -207,9 +207,14 @@ fn judge_pooling(pooling: Pooling, keeping: Keeping, report: &mut Report) {
             Severity::Note,
             "pinned mode is on: each session's locks are kept by a transaction",
         ),
-        (Pooling::Transaction | Pooling::Reset, Keeping::Checked | Keeping::Trusted) => {
+        (Pooling::Transaction | Pooling::Reset, Keeping::Checked) => {
             report.find(Severity::Refusal, Error::SessionNotPinned.to_string());
         }
+        (Pooling::Transaction | Pooling::Reset, Keeping::Trusted) => report.find(
+            Severity::Warning,
+            "session pooling is trusted, and it does not look like that; unless a session is kept as \
+             soon as it locks, locks exclude nobody",
+        ),
         (Pooling::Statement, _) => report.find(
             Severity::Refusal,
             "locks do not outlast a statement here, not in pinned mode either; use session pooling, \

@@ -23,17 +23,18 @@ impl Known {
         self.state().server
     }
 
-    pub(super) fn learn(&self, server: Server) {
-        self.state().server = Some(server);
+    /// What was found out, by one who has seen that sessions are kept, or need not know.
+    pub(super) fn learn(&self, server: Server, keeps_sessions: bool) {
+        let server = Some(server);
+        *self.state() = State {
+            server,
+            keeps_sessions,
+        };
     }
 
     /// Whether its connections have been found to keep their server sessions.
     pub(super) fn keeps_sessions(&self) -> bool {
         self.state().keeps_sessions
-    }
-
-    pub(super) fn sessions_are_kept(&self) {
-        self.state().keeps_sessions = true;
     }
 
     /// A session has ended: the next one may meet a server that was started anew, or another one.

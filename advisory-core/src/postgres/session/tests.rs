@@ -163,10 +163,10 @@ fn a_session_that_is_well_is_given_back() {
 fn an_end_is_a_reason_to_doubt_the_server_once() {
     let mut session = session(&Fake::new());
     let known = Arc::clone(&session.known);
-    known.learn(Server::for_tests());
+    known.learn(Server::for_tests(), true);
     session.lost = true;
     assert!(session.is_lost() && known.server().is_none());
-    known.learn(Server::for_tests());
+    known.learn(Server::for_tests(), true);
     assert!(session.is_lost() && known.server().is_some());
 }
 
