@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use super::{
-    Connection, DriverError, Pool, PostgresOptions, Row, Value, options::Keeping, pooling, product,
-    statements,
+    Connection, DriverError, Pool, PostgresOptions, Value, driver::value, options::Keeping,
+    pooling, product, statements,
 };
 use crate::{Error, Pooling, Report, Result, Role, Severity, Usage};
 
@@ -16,8 +16,8 @@ pub(super) async fn check(
     limit: Duration,
 ) -> Result<Report> {
     let mut connection = pool.connect().await?;
-    let version = first_row(connection.batch(statements::VERSION).await?)?;
-    let version = version.first().and_then(Value::text);
+    let version = connection.batch(statements::VERSION).await?;
+    let version = value(&version).and_then(Value::text);
     let version = version.ok_or_else(DriverError::unexpected_answer)?;
     let mut report = Report::new(version);
     match look(&mut connection, pool, options, limit, &mut report).await {
@@ -39,8 +39,9 @@ async fn look<P: Pool>(
 ) -> Result<()> {
     // What else could be asked another server may not understand.
     product::check(&report.server)?;
-    let facts = first_row(connection.batch(statements::CHECKUP).await?)?;
-    let facts = Facts::read(&facts).ok_or_else(DriverError::unexpected_answer)?;
+    let facts = connection.batch(statements::CHECKUP).await?;
+    let facts = facts.first().and_then(|row| Facts::read(row));
+    let facts = facts.ok_or_else(DriverError::unexpected_answer)?;
     let timeouts = connection.batch(statements::TIMEOUTS).await?;
     let timeouts = timeouts.iter().filter_map(|row| timeout(row));
     report.timeouts = timeouts.collect();
@@ -232,18 +233,16 @@ fn timeout(row: &[Value]) -> Option<(String, Duration)> {
     Some((name.text()?.to_owned(), limit))
 }
 
-fn first_row(rows: Vec<Row>) -> Result<Row, DriverError> {
-    let mut rows = rows.into_iter();
-    rows.next().ok_or_else(DriverError::unexpected_answer)
-}
-
 #[cfg(test)]
 mod tests {
     use async_trait::async_trait;
     use futures::executor::block_on;
 
     use super::{
-        super::fake::{Fake, failure},
+        super::{
+            Row,
+            fake::{Fake, failure},
+        },
         *,
     };
 

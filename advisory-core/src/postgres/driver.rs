@@ -155,6 +155,11 @@ impl Value {
     }
 }
 
+/// The one value that an answer is about: the first in its last row.
+pub(super) fn value(rows: &[Row]) -> Option<&Value> {
+    rows.last()?.first()
+}
+
 /// What a driver reports when a statement fails.
 #[derive(Debug)]
 pub enum DriverError {

@@ -5,6 +5,7 @@ use std::{
 
 use super::{
     Connection, DriverError, Param, Row, Value,
+    driver::value,
     server::Server,
     statements,
     tag::{HeldTag, LockTag, mode_of},
@@ -42,25 +43,18 @@ pub(super) async fn held(
 /// Whether somebody waits for a lock that this session holds.
 pub(super) async fn is_awaited(connection: &mut impl Connection) -> Result<bool, DriverError> {
     let rows = connection.query(statements::AWAITED, &[]).await?;
-    let awaited = rows.first().and_then(|row| row.first()?.bool());
+    let awaited = value(&rows).and_then(Value::bool);
     awaited.ok_or_else(DriverError::unexpected_answer)
 }
 
 fn holder(row: Row, server: &Server, key: LockKey) -> Option<Holder> {
     let [pid, mode, application, state, since, client] = row.try_into().ok()?;
     let mut holder = Holder::new(server.session(pid.int4()?), key, mode_of(&mode)?);
-    holder.application = text(application);
-    holder.state = text(state);
+    holder.application = application.text().map(str::to_owned);
+    holder.state = state.text().map(str::to_owned);
     holder.since = since.int8().and_then(time);
-    holder.client = text(client);
+    holder.client = client.text().map(str::to_owned);
     Some(holder)
-}
-
-fn text(value: Value) -> Option<String> {
-    match value {
-        Value::Text(text) => Some(text),
-        _ => None,
-    }
 }
 
 /// From microseconds since 1970.

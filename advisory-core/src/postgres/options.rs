@@ -94,7 +94,7 @@ impl PostgresOptions {
     }
 
     /// Pinned mode: keeps each session's locks inside a transaction that stays open for as long as the
-    /// session, for connections that lead through a pooler in transaction mode.
+    /// session holds any, for connections that lead through a pooler in transaction mode.
     ///
     /// Such a pooler gives a client a server session for one transaction at a time. A lock that is
     /// taken outside of one stays behind on a session that the next client gets; that is why

@@ -3,7 +3,7 @@ use std::{pin::pin, time::Duration};
 use futures::future::{Either, select};
 use futures_timer::Delay;
 
-use super::{Connection, DriverError, Row, statements};
+use super::{Connection, DriverError, Row, Value, driver::value, statements};
 use crate::{Error, Pooling, Result};
 
 /// How long an answer may take that another client's transaction might hold up.
@@ -79,8 +79,7 @@ pub(super) async fn detect(
         }
     }
     let rows = other.batch(statements::MARKED).await?;
-    let marked = rows.first().and_then(|row| row.first()?.text());
-    Ok(match marked {
+    Ok(match value(&rows).and_then(Value::text) {
         Some(statements::MARK_VALUE) => Pooling::Session,
         _ => Pooling::Reset,
     })
@@ -89,17 +88,16 @@ pub(super) async fn detect(
 /// The process that serves a connection, after another statement.
 async fn pid(connection: &mut impl Connection, before: &str) -> Result<i32, DriverError> {
     let sql = format!("{before}{}", statements::PID);
-    number(connection.batch(&sql).await?)
+    number(&connection.batch(&sql).await?)
 }
 
 /// Leaves a mark on a session, and tells which process has it.
 async fn mark(connection: &mut impl Connection) -> Result<i32, DriverError> {
-    number(connection.batch(statements::MARK).await?)
+    number(&connection.batch(statements::MARK).await?)
 }
 
-/// The number in the last row of an answer.
-fn number(rows: Vec<Row>) -> Result<i32, DriverError> {
-    let number = rows.last().and_then(|row| row.first()?.int4());
+fn number(rows: &[Row]) -> Result<i32, DriverError> {
+    let number = value(rows).and_then(Value::int4);
     number.ok_or_else(DriverError::unexpected_answer)
 }
 

@@ -9,7 +9,7 @@ use futures::{
 };
 use futures_timer::Delay;
 
-use super::{Connection, DriverError, statements};
+use super::{Connection, DriverError, Value, driver::value, statements};
 use crate::Result;
 
 /// How long the server may take to write its log to disk: less than it may take to answer, after
@@ -80,7 +80,7 @@ async fn is_on_disk(
 /// The place in the log that a statement tells.
 async fn place(connection: &mut impl Connection, sql: &str) -> Result<i64, DriverError> {
     let rows = connection.batch(sql).await?;
-    let place = rows.last().and_then(|row| row.first()?.int8());
+    let place = value(&rows).and_then(Value::int8);
     place.ok_or_else(DriverError::unexpected_answer)
 }
 
@@ -89,7 +89,7 @@ mod tests {
     use futures::executor::block_on;
 
     use super::{
-        super::{Row, Value, fake::Fake},
+        super::{Row, fake::Fake},
         *,
     };
 

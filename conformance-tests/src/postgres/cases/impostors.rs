@@ -155,7 +155,7 @@ fn ways_to_keep_sessions() -> [PostgresOptions; 3] {
 }
 
 /// Fails unless every way to take a lock is refused like this, and leaves nothing.
-async fn assert_refused(
+pub(super) async fn assert_refused(
     env: &PostgresEnv,
     locks: &LockManager,
     as_it_should: impl Fn(&Error) -> bool + Sync,

@@ -9,12 +9,12 @@ use std::{
 };
 
 use advisory_core::{
-    Error, LockManager, Pooling, Result,
+    Error, LockManager, Pooling,
     postgres::{PostgresOptions, Value},
 };
 use futures::future::{Either, select};
 
-use super::repeats;
+use super::{impostors, repeats};
 use crate::{
     postgres::{PoolMode, Pooler, PostgresEnv, Server},
     sync::pause,
@@ -171,21 +171,10 @@ async fn manager(env: &PostgresEnv, pooler: &Pooler, options: PostgresOptions) -
 }
 
 async fn assert_refused(env: &PostgresEnv, locks: &LockManager) {
-    let lock = locks.named(NAME);
-    let mut ran = false;
-    let refusals: [Result<()>; 3] = [
-        lock.try_lock().await.map(drop),
-        lock.lock().await.map(drop),
-        lock.with(async || ran = true).await,
-    ];
-    for refused in refusals {
-        assert!(
-            matches!(refused, Err(Error::SessionNotPinned)),
-            "{refused:?}"
-        );
-    }
-    assert!(!ran);
-    assert_eq!(env.held().await, []);
+    impostors::assert_refused(env, locks, |error| {
+        matches!(error, Error::SessionNotPinned)
+    })
+    .await;
 }
 
 async fn assert_they_exclude(env: &PostgresEnv, one: &LockManager, other: &LockManager) {
