@@ -1,6 +1,4 @@
 use std::{
-    future::{Future, poll_fn},
-    pin::pin,
     str::FromStr,
     sync::{Mutex, PoisonError},
     time::Duration,
@@ -8,7 +6,7 @@ use std::{
 
 use advisory_core::{
     Error, Result,
-    postgres::{Pool, in_time},
+    postgres::{Pool, in_time, polled_inside},
 };
 use async_trait::async_trait;
 use sqlx::{
@@ -103,7 +101,8 @@ impl Pool for SqlxPool {
     /// Whoever polls this need not be inside tokio, if one checkout before was begun there.
     async fn checkout(&self) -> Result<SqlxConnection> {
         let runtime = self.runtime();
-        let pooled = inside(runtime.as_ref(), self.pool.acquire()).await;
+        let pooled =
+            polled_inside(|| runtime.as_ref().map(Handle::enter), self.pool.acquire()).await;
         let pooled = pooled.map_err(error::checkout)?;
         Ok(SqlxConnection::new(Checkout::Pooled(pooled), runtime))
     }
@@ -111,7 +110,7 @@ impl Pool for SqlxPool {
     async fn connect(&self) -> Result<SqlxConnection> {
         let runtime = self.runtime();
         let options = self.pool.connect_options();
-        let beside = inside(runtime.as_ref(), options.connect()).await;
+        let beside = polled_inside(|| runtime.as_ref().map(Handle::enter), options.connect()).await;
         let beside = beside.map_err(Error::backend)?;
         Ok(SqlxConnection::new(Checkout::Beside(beside), runtime))
     }
@@ -126,16 +125,6 @@ impl Pool for SqlxPool {
             self.pool.close().await;
         }
     }
-}
-
-/// The same work, polled inside the runtime.
-async fn inside<T>(runtime: Option<&Handle>, work: impl Future<Output = T>) -> T {
-    let mut work = pin!(work);
-    poll_fn(|cx| {
-        let _entered = runtime.map(Handle::enter);
-        work.as_mut().poll(cx)
-    })
-    .await
 }
 
 /// Opens and closes a first connection, which shows whether the options are right.

@@ -1,12 +1,13 @@
 use std::{
     fmt,
-    future::{Future, poll_fn},
-    pin::pin,
     sync::{Mutex, PoisonError},
     time::Duration,
 };
 
-use advisory_core::{Error, Result, postgres::Pool};
+use advisory_core::{
+    Error, Result,
+    postgres::{Pool, polled_inside},
+};
 use async_trait::async_trait;
 use deadpool::managed::Manager as _;
 use deadpool_postgres::{
@@ -122,7 +123,7 @@ impl Pool for TokioPostgresPool {
     /// Whoever polls this need not be inside the runtime, if one checkout before was begun there.
     async fn checkout(&self) -> Result<TokioPostgresConnection> {
         let runtime = self.runtime();
-        let client = inside(runtime.as_ref(), self.pool.get()).await;
+        let client = polled_inside(|| runtime.as_ref().map(Handle::enter), self.pool.get()).await;
         let client = client.map_err(error::checkout)?;
         Ok(TokioPostgresConnection::new(client))
     }
@@ -130,7 +131,7 @@ impl Pool for TokioPostgresPool {
     async fn connect(&self) -> Result<TokioPostgresConnection> {
         let runtime = self.runtime();
         let client = self.pool.manager().create();
-        let client = inside(runtime.as_ref(), client).await;
+        let client = polled_inside(|| runtime.as_ref().map(Handle::enter), client).await;
         let client = client.map_err(Error::backend)?;
         Ok(TokioPostgresConnection::beside(client))
     }
@@ -144,16 +145,6 @@ impl Pool for TokioPostgresPool {
             self.pool.close();
         }
     }
-}
-
-/// The same work, polled inside the runtime.
-async fn inside<T>(runtime: Option<&Handle>, work: impl Future<Output = T>) -> T {
-    let mut work = pin!(work);
-    poll_fn(|cx| {
-        let _entered = runtime.map(Handle::enter);
-        work.as_mut().poll(cx)
-    })
-    .await
 }
 
 /// Not the configuration, which holds a password.

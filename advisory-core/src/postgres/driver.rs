@@ -1,4 +1,8 @@
-use std::fmt;
+use std::{
+    fmt,
+    future::{Future, poll_fn},
+    pin::pin,
+};
 
 use async_trait::async_trait;
 
@@ -153,6 +157,25 @@ impl Value {
             _ => None,
         }
     }
+}
+
+/// Polls work with something in place that is made for each poll, such as a runtime that is entered.
+///
+/// For drivers that open connections in a runtime: whoever polls a checkout need not be inside it.
+///
+/// # Cancel safety
+///
+/// That of the work.
+pub async fn polled_inside<T, G>(
+    enter: impl Fn() -> G + Send,
+    work: impl Future<Output = T> + Send,
+) -> T {
+    let mut work = pin!(work);
+    poll_fn(|cx| {
+        let _entered = enter();
+        work.as_mut().poll(cx)
+    })
+    .await
 }
 
 /// The one value that an answer is about: the first in its last row.

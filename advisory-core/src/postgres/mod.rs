@@ -106,6 +106,6 @@ mod wait;
 
 pub use crate::limit::in_time;
 pub use backend::PostgresBackend;
-pub use driver::{Connection, DriverError, Param, Pool, Row, Value};
+pub use driver::{Connection, DriverError, Param, Pool, Row, Value, polled_inside};
 pub use options::PostgresOptions;
 pub use session::PostgresSession;
