@@ -116,14 +116,14 @@ impl Upkeep {
     }
 }
 
-/// Changes settings for the rest of the transaction.
+/// The columns of a query that change settings for the rest of the transaction.
 pub(super) fn set_local(settings: &[(&str, i64)]) -> String {
     set_config(settings, true)
 }
 
-/// Changes settings for the rest of the connection.
+/// A query that changes settings for the rest of the connection.
 fn set(settings: &[(&str, i64)]) -> String {
-    set_config(settings, false)
+    format!("SELECT {}", set_config(settings, false))
 }
 
 fn set_config(settings: &[(&str, i64)], local: bool) -> String {
@@ -131,7 +131,7 @@ fn set_config(settings: &[(&str, i64)], local: bool) -> String {
         .iter()
         .map(|(name, value)| format!("pg_catalog.set_config('{name}', '{value}', {local})"))
         .collect();
-    format!("SELECT {}", settings.join(", "))
+    settings.join(", ")
 }
 
 #[cfg(test)]

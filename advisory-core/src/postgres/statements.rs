@@ -179,13 +179,17 @@ pub(super) const ON_DISK: &str = "\
 SELECT (pg_catalog.pg_current_wal_flush_lsn()
          OPERATOR(pg_catalog.-) '0/0'::pg_catalog.pg_lsn)::pg_catalog.int8";
 
-/// Tells the end of a wait, in the batch of its block.
+/// Begins the batch of a wait: says beforehand that it will be granted, which its block takes back if
+/// it is not. What comes after a grant is time in which the lock is held and nobody knows.
 ///
-/// Columns: outcome, the deadlock's detail if there was one, pid.
-pub(super) const OUTCOME: &str = "\
-SELECT pg_catalog.current_setting('advisory.wait'),
-       pg_catalog.current_setting('advisory.detail', true),
-       pg_catalog.pg_backend_pid()";
+/// The settings of the wait are to follow, as further columns. Columns: pid, and those.
+pub(super) const HOPE: &str =
+    "SELECT pg_catalog.pg_backend_pid(), pg_catalog.set_config('advisory.wait', 'granted', true)";
+
+/// Ends the batch of a wait. No query is planned for it.
+///
+/// Column: how the wait ended, and after a colon the detail of a deadlock.
+pub(super) const OUTCOME: &str = "SHOW advisory.wait";
 
 /// Ends the transaction of a session that is kept by one.
 pub(super) const COMMIT: &str = "COMMIT";
@@ -250,20 +254,19 @@ impl Statements {
 /// by the race.
 ///
 /// After a miss `$readers` tries the shared mode: if that is free, only readers stand in the way.
+///
+/// Nothing is done after a grant, and before the wait nothing that only the handler needs.
 macro_rules! wait {
     ($suffix:literal, $declare:literal, $key:literal, $subid:literal, $mode:literal, $readers:expr) => {
         concat!(
             "\
 DO $advisory$
 DECLARE
-  class pg_catalog.int4 := pg_catalog.current_setting('advisory.class')::pg_catalog.int4;
-  object pg_catalog.int4 := pg_catalog.current_setting('advisory.object')::pg_catalog.int4;
 ", $declare, "\
   detail pg_catalog.text;
 BEGIN
   PERFORM pg_catalog.set_config('lock_timeout', pg_catalog.current_setting('advisory.slice'), true);
   PERFORM pg_catalog.pg_advisory_lock", $suffix, "(", $key, ");
-  PERFORM pg_catalog.set_config('advisory.wait', 'acquired', true);
 EXCEPTION
   WHEN lock_not_available THEN
     PERFORM pg_catalog.set_config('advisory.wait', 'timeout', true);
@@ -276,21 +279,23 @@ EXCEPTION
             ON d.oid OPERATOR(pg_catalog.=) l.database
          WHERE l.locktype OPERATOR(pg_catalog.=) 'advisory'
            AND d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
-           AND l.classid OPERATOR(pg_catalog.=) class::pg_catalog.oid
-           AND l.objid OPERATOR(pg_catalog.=) object::pg_catalog.oid
+           AND l.classid OPERATOR(pg_catalog.=)
+                 pg_catalog.current_setting('advisory.class')::pg_catalog.int4::pg_catalog.oid
+           AND l.objid OPERATOR(pg_catalog.=)
+                 pg_catalog.current_setting('advisory.object')::pg_catalog.int4::pg_catalog.oid
            AND l.objsubid OPERATOR(pg_catalog.=) ", $subid, "::pg_catalog.int2
            AND l.pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()
            AND l.mode OPERATOR(pg_catalog.=) '", $mode, "'
            AND l.granted
       ) THEN
-        PERFORM pg_catalog.set_config('advisory.wait', 'acquired', true);
+        PERFORM pg_catalog.set_config('advisory.wait', 'granted', true);
       END IF;
 ", $readers, "\
     END IF;
   WHEN deadlock_detected THEN
     GET STACKED DIAGNOSTICS detail = PG_EXCEPTION_DETAIL;
-    PERFORM pg_catalog.set_config('advisory.detail', detail, true);
-    PERFORM pg_catalog.set_config('advisory.wait', 'deadlock', true);
+    PERFORM pg_catalog.set_config(
+      'advisory.wait', pg_catalog.concat('deadlock:', detail), true);
 END $advisory$"
         )
     };
@@ -403,7 +408,10 @@ macro_rules! pair {
          pg_catalog.unnest($1::pg_catalog.int8[]),
          pg_catalog.unnest($2::pg_catalog.int8[])
        ) AS k (class, object)",
-            block: "" "class, object" "2",
+            block: "  \
+  class pg_catalog.int4 := pg_catalog.current_setting('advisory.class')::pg_catalog.int4;
+  object pg_catalog.int4 := pg_catalog.current_setting('advisory.object')::pg_catalog.int4;
+" "class, object" "2",
             exchange: None,
             readers: $readers,
         }

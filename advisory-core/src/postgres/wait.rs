@@ -1,7 +1,9 @@
 use std::time::Duration;
 
 use super::{
-    Connection, DriverError, Row, Value, holders,
+    Connection, DriverError, Row, Value,
+    driver::value,
+    holders,
     server::Server,
     settings::set_local,
     sqlstate::{DEADLOCK_DETECTED, LOCK_NOT_AVAILABLE},
@@ -72,27 +74,28 @@ async fn wait_in_block(
         settings.push(("advisory.key", key));
     }
     let sql = format!(
-        "{};\n{};\n{}",
+        "{}, {};\n{};\n{}",
+        statements::HOPE,
         set_local(&settings),
         Statements::of(claim).wait,
         statements::OUTCOME,
     );
     let rows = connection.batch(&sql).await?;
-    let Some([Value::Text(outcome), detail, Value::Text(pid)]) = rows.last().map(Row::as_slice)
-    else {
+    let pid = rows.first().and_then(|row| row.first()?.int4());
+    let outcome = value(&rows).and_then(Value::text);
+    let (Some(pid), Some(outcome)) = (pid, outcome) else {
         return Err(DriverError::unexpected_answer());
     };
-    let slice = match outcome.as_str() {
-        "acquired" => Slice::GRANTED,
-        "timeout" => Slice::timed_out(false),
-        "readers" => Slice::timed_out(true),
-        "deadlock" => Slice::deadlock(match detail {
-            Value::Text(detail) if !detail.is_empty() => Some(detail.clone()),
-            _ => None,
-        }),
+    let slice = match outcome.split_once(':') {
+        None if outcome == "granted" => Slice::GRANTED,
+        None if outcome == "timeout" => Slice::timed_out(false),
+        None if outcome == "readers" => Slice::timed_out(true),
+        Some(("deadlock", detail)) => {
+            Slice::deadlock((!detail.is_empty()).then(|| detail.to_owned()))
+        }
         _ => return Err(DriverError::unexpected_answer()),
     };
-    Ok((slice, pid.parse().ok()))
+    Ok((slice, Some(pid)))
 }
 
 /// Without `plpgsql` nothing on the server can catch the timeout: it is an error here, a line in
@@ -106,7 +109,7 @@ async fn wait_in_plain(
     let mut settings = timeouts_off(server);
     settings.push(("lock_timeout", milliseconds(slice)));
     let sql = format!(
-        "{};\nSELECT {}({});\n{}",
+        "SELECT {};\nSELECT {}({});\n{}",
         set_local(&settings),
         Statements::of(claim).lock_function,
         arguments(claim.key),
