@@ -95,6 +95,10 @@ impl Drop for Limit {
 ///
 /// For limits that are hardly ever reached, such as that of a statement: as long as the work does
 /// not reach it, it costs next to nothing. It may be late by a twentieth of a second.
+#[cfg_attr(
+    not(feature = "postgres"),
+    expect(unreachable_pub, reason = "it is the drivers' as well")
+)]
 pub async fn in_time<T>(work: impl Future<Output = T>, time: Duration) -> Option<T> {
     match select(pin!(work), Limit::new(time)).await {
         Either::Left((outcome, _)) => Some(outcome),

@@ -3,7 +3,14 @@
 mod broken;
 mod memory;
 
-use std::sync::{Arc, Mutex};
+use std::{
+    future::poll_fn,
+    pin::pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering::SeqCst},
+    },
+};
 
 use advisory_conformance_tests::Harness;
 use advisory_core::{LockManager, Options, Result, Sessions, spi::Request};
@@ -19,29 +26,41 @@ use futures::{
 const TASKS: usize = 8;
 const CYCLES: usize = 4;
 
-/// Answers when it is told to, and notes how many requests came at once.
+/// What was asked of a session, and how often it was looked at.
+#[derive(Debug, Default)]
+struct Counts {
+    /// How many requests came at once.
+    batches: Mutex<Vec<usize>>,
+    polls: AtomicUsize,
+}
+
+/// Answers when it is told to.
 #[derive(Debug)]
 struct Counting {
-    batches: Arc<Mutex<Vec<usize>>>,
+    counts: Arc<Counts>,
     may_answer: futures::lock::Mutex<UnboundedReceiver<()>>,
 }
 
 #[async_trait]
 impl Fault for Counting {
     async fn submit(&self, sound: &mut Sound, batch: &[Request]) -> Result<Vec<bool>> {
-        self.batches.lock().unwrap().push(batch.len());
-        self.may_answer.lock().await.next().await;
+        self.counts.batches.lock().unwrap().push(batch.len());
+        let mut may_answer = pin!(async { self.may_answer.lock().await.next().await });
+        poll_fn(|cx| {
+            self.counts.polls.fetch_add(1, SeqCst);
+            may_answer.as_mut().poll(cx)
+        })
+        .await;
         sound.session.submit(batch).await
     }
 }
 
-/// Of those who are answered together none sends alone what he wants next.
-#[test]
-fn who_is_answered_together_asks_together() {
-    let batches = Arc::new(Mutex::new(Vec::new()));
+/// Tasks take and release a lock of their own each, on one session.
+fn run() -> Arc<Counts> {
+    let counts = Arc::new(Counts::default());
     let (answers, may_answer) = unbounded();
     let harness = Broken::by(Counting {
-        batches: Arc::clone(&batches),
+        counts: Arc::clone(&counts),
         may_answer: may_answer.into(),
     });
     let mut executor = LocalPool::new();
@@ -58,15 +77,21 @@ fn who_is_answered_together_asks_together() {
         };
         executor.spawner().spawn_local(cycles).unwrap();
     }
-    while batches.lock().unwrap().iter().sum::<usize>() < 2 * TASKS * CYCLES {
+    while counts.batches.lock().unwrap().iter().sum::<usize>() < 2 * TASKS * CYCLES {
         executor.run_until_stalled();
         answers.unbounded_send(()).unwrap();
     }
     executor.run();
+    counts
+}
 
+/// Of those who are answered together none sends alone what he wants next.
+#[test]
+fn who_is_answered_together_asks_together() {
+    let counts = run();
     // The first one of all finds the session idle, and the others come while he waits for his
     // answer.
-    let batches = batches.lock().unwrap();
+    let batches = counts.batches.lock().unwrap();
     let [1, _, rest @ .., _] = &batches[..] else {
         panic!("{batches:?}");
     };
@@ -74,4 +99,13 @@ fn who_is_answered_together_asks_together() {
         rest.iter().all(|requests| *requests == TASKS),
         "{batches:?}"
     );
+}
+
+/// Whoever comes by while a statement is under way leaves it alone, unless it has rung.
+#[test]
+fn who_comes_by_does_not_look_in() {
+    let counts = run();
+    let statements = counts.batches.lock().unwrap().len();
+    let polls = counts.polls.load(SeqCst);
+    assert!(polls <= 2 * statements, "{polls} of {statements}");
 }

@@ -7,7 +7,7 @@ use std::{
     future::poll_fn,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering::SeqCst},
     },
     task::{Context, Poll, Wake, Waker},
@@ -19,20 +19,36 @@ use async_trait::async_trait;
 use broken::{Broken, Fault, Sound};
 use futures::{FutureExt, future::BoxFuture};
 
-/// Once lit it leaves calls pending, without a word to their wakers, and once burnt it panics.
+/// Once lit it leaves calls pending, and once burnt it panics.
 #[derive(Clone, Debug, Default)]
-struct Fuse(Arc<AtomicUsize>);
+struct Fuse {
+    state: Arc<AtomicUsize>,
+    /// Of the call that is pending.
+    waker: Arc<Mutex<Option<Waker>>>,
+}
 
 const UNLIT: usize = 0;
 const LIT: usize = 1;
 const BURNT: usize = 2;
 
+impl Fuse {
+    fn burn(&self) {
+        self.state.store(BURNT, SeqCst);
+        if let Some(waker) = self.waker.lock().unwrap().take() {
+            waker.wake();
+        }
+    }
+}
+
 #[async_trait]
 impl Fault for Fuse {
     async fn submit(&self, sound: &mut Sound, batch: &[Request]) -> Result<Vec<bool>> {
-        poll_fn(|_| match self.0.load(SeqCst) {
+        poll_fn(|cx| match self.state.load(SeqCst) {
             UNLIT => Poll::Ready(()),
-            LIT => Poll::Pending,
+            LIT => {
+                *self.waker.lock().unwrap() = Some(cx.waker().clone());
+                Poll::Pending
+            }
             _ => panic!("the backend panics"),
         })
         .await;
@@ -67,6 +83,10 @@ impl<'a, T> ByHand<'a, T> {
         self.future.poll_unpin(&mut Context::from_waker(&waker))
     }
 
+    fn forget_wakes(&self) {
+        self.wakes.0.store(0, SeqCst);
+    }
+
     /// What it comes to. It has to have been woken for that.
     fn outcome(mut self) -> T {
         assert!(self.wakes.0.load(SeqCst) > 0, "nobody would poll it again");
@@ -93,7 +113,7 @@ async fn the_caller_sees_it_and_the_session_is_lost() {
     let (space, locks) = manager(&fuse).await;
     let session = locks.session().await.unwrap();
     let held = session.lock(&locks.named("held")).await.unwrap();
-    fuse.0.store(BURNT, SeqCst);
+    fuse.burn();
     let next = locks.named("next");
     AssertUnwindSafe(session.lock(&next))
         .catch_unwind()
@@ -108,7 +128,7 @@ async fn the_caller_sees_it_and_the_session_is_lost() {
     assert!(matches!(released, Err(Error::Lost { .. })), "{released:?}");
 
     // The manager is as good as before.
-    fuse.0.store(UNLIT, SeqCst);
+    fuse.state.store(UNLIT, SeqCst);
     locks.named("held").with(async || ()).await.unwrap();
     drop(session);
     locks.close().await.unwrap();
@@ -121,14 +141,17 @@ async fn those_who_wait_for_the_session_are_told() {
     let session = locks.session().await.unwrap();
     let held = session.lock(&locks.named("held")).await.unwrap();
     let [one, two, three] = ["one", "two", "three"].map(|name| locks.named(name));
-    fuse.0.store(LIT, SeqCst);
+    fuse.state.store(LIT, SeqCst);
     let mut under_way = ByHand::new(session.lock(&one));
     assert!(under_way.poll().is_pending());
     let mut queued = ByHand::new(session.lock(&two));
     assert!(queued.poll().is_pending());
 
-    // Whoever comes next polls the call of the first, and it panics on him.
-    fuse.0.store(BURNT, SeqCst);
+    // Both are woken, and before they come to it somebody else polls the call of the first. It panics
+    // on him.
+    fuse.burn();
+    under_way.forget_wakes();
+    queued.forget_wakes();
     let mut unlucky = ByHand::new(session.lock(&three));
     catch_unwind(AssertUnwindSafe(|| unlucky.poll())).unwrap_err();
     drop(unlucky);

@@ -1,6 +1,9 @@
 use std::{
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     task::Waker,
     thread,
 };
@@ -16,6 +19,8 @@ use smallvec::{SmallVec, smallvec};
 #[derive(Debug, Default)]
 pub(super) struct Bell {
     state: Mutex<State>,
+    /// Whether what they wait for is to be polled: it is new, or has rung since it was polled.
+    due: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -75,6 +80,16 @@ impl Bell {
         ring(state);
     }
 
+    /// What they wait for is to be polled, without anybody being woken for it.
+    pub(super) fn make_due(&self) {
+        self.due.store(true, Ordering::Release);
+    }
+
+    /// Whether what they wait for is to be polled. To be asked before it is, and once.
+    pub(super) fn take_due(&self) -> bool {
+        self.due.swap(false, Ordering::AcqRel)
+    }
+
     fn call_all(&self) {
         let mut state = self.state();
         state.due = Due::All;
@@ -108,6 +123,7 @@ fn ring(mut state: MutexGuard<'_, State>) {
 
 impl ArcWake for Bell {
     fn wake_by_ref(bell: &Arc<Self>) {
+        bell.make_due();
         bell.call_all();
     }
 }

@@ -32,7 +32,7 @@ pub(crate) use self::{
 use self::{
     bell::Bell,
     call::{Answer, Call},
-    seat::{Asked, Ended, Seat},
+    seat::{Asked, Ended, Errand, Seat},
     state::State,
     ticket::Ticket,
 };
@@ -247,6 +247,8 @@ impl Line {
         {
             let _hush = self.bell.hush();
             let mut state = self.state();
+            // Nobody else might notice if a backend has forgotten to wake its caller.
+            self.bell.make_due();
             ready!(self.drive(&mut state, Departure::AtOnce));
             state.attended = false;
         }
@@ -264,7 +266,7 @@ impl Line {
             alone: false,
         };
         if state.is_at_rest() && !state.boarding {
-            state.seat.begin(smallvec![asked], self.answer_within());
+            self.begin(&mut state, smallvec![asked]);
         } else {
             state.queue.push_back(asked);
         }
@@ -283,6 +285,10 @@ impl Line {
         let waker = waker_ref(&self.bell);
         let mut cx = Context::from_waker(&waker);
         loop {
+            // Many may come by while a statement is under way, and nothing has happened to it.
+            if state.seat.is_busy() && !self.bell.take_due() {
+                return Poll::Pending;
+            }
             let Poll::Ready(ended) = state.seat.poll(&mut cx) else {
                 return Poll::Pending;
             };
@@ -302,8 +308,13 @@ impl Line {
                 return Poll::Ready(());
             }
             state.boarding = false;
-            state.seat.begin(errand, self.answer_within());
+            self.begin(state, errand);
         }
+    }
+
+    fn begin(&self, state: &mut State, errand: Errand) {
+        state.seat.begin(errand, self.answer_within());
+        self.bell.make_due();
     }
 
     /// Takes note of how the session does, and keeps the answers for whoever wants them.

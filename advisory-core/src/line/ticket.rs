@@ -23,6 +23,10 @@ impl Future for Ticket<'_> {
     type Output = Result<Answer>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Answer>> {
+        // Whoever has his answer keeps nobody waiting who drives.
+        if let Some(ended) = self.line.state().take_ended(self.id) {
+            return Poll::Ready(self.done(ended.answer));
+        }
         self.line.bell.listen(self.id, cx.waker());
         let _hush = self.line.bell.hush();
         let mut state = self.line.state();
@@ -44,10 +48,16 @@ impl Future for Ticket<'_> {
             }
         };
         drop(state);
-        // Whoever has his answer need not be woken for it, which would cost him another turn.
+        Poll::Ready(self.done(answer))
+    }
+}
+
+impl Ticket<'_> {
+    fn done(&mut self, answer: Result<Answer>) -> Result<Answer> {
+        // He need not be woken for it any more, which would cost him another turn.
         self.line.bell.forget(self.id);
         self.answered = true;
-        Poll::Ready(answer)
+        answer
     }
 }
 

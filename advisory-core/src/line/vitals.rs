@@ -1,5 +1,4 @@
 use std::{
-    collections::HashMap,
     mem,
     sync::{
         LazyLock, Mutex, MutexGuard, PoisonError,
@@ -7,6 +6,8 @@ use std::{
     },
     time::{Duration, Instant},
 };
+
+use foldhash::HashMap;
 
 use crate::spi::SessionId;
 

@@ -23,7 +23,7 @@ use crate::{FencingToken, Holder, LockKey, Result};
 ///
 /// The methods take `&mut self`: one call at a time. A call whose future is dropped leaves the
 /// session in a state that only dropping it can mend; the core keeps the future instead, and
-/// polls it to its end.
+/// polls it to its end. Between two polls it waits until it is woken.
 ///
 /// # For implementers
 ///
