@@ -171,10 +171,7 @@ async fn manager(env: &PostgresEnv, pooler: &Pooler, options: PostgresOptions) -
 }
 
 async fn assert_refused(env: &PostgresEnv, locks: &LockManager) {
-    impostors::assert_refused(env, locks, |error| {
-        matches!(error, Error::SessionNotPinned)
-    })
-    .await;
+    impostors::assert_refused(env, locks, |error| matches!(error, Error::SessionNotPinned)).await;
 }
 
 async fn assert_they_exclude(env: &PostgresEnv, one: &LockManager, other: &LockManager) {
