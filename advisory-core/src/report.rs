@@ -43,7 +43,7 @@ impl Report {
     }
 
     /// Adds a finding.
-    pub fn find(&mut self, severity: Severity, text: impl Into<String>) {
+    pub fn add_finding(&mut self, severity: Severity, text: impl Into<String>) {
         let text = text.into();
         self.findings.push(Finding { severity, text });
     }
@@ -211,7 +211,7 @@ mod tests {
         report.deadlock_timeout = Some(Duration::from_secs(1));
         let timeout = ("statement_timeout".to_owned(), Duration::from_secs(30));
         report.timeouts.push(timeout);
-        report.find(Severity::Warning, "fsync is off");
+        report.add_finding(Severity::Warning, "fsync is off");
         assert!(report.is_fit());
         assert_eq!(
             report.to_string(),
@@ -224,7 +224,7 @@ mod tests {
              Locks can be taken here."
         );
 
-        report.find(Severity::Refusal, "it is a standby");
+        report.add_finding(Severity::Refusal, "it is a standby");
         assert!(!report.is_fit());
         assert!(
             report

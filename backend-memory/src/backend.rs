@@ -240,7 +240,7 @@ impl LockBackend for MemoryBackend {
         let mut report = Report::new("inside this process, in memory");
         report.role = Some(Role::Primary);
         report.pooling = Some(Pooling::Session);
-        report.find(
+        report.add_finding(
             Severity::Warning,
             "its locks exclude nobody outside this process",
         );

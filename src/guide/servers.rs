@@ -37,7 +37,10 @@
 //! session for a transaction, twice, and each time the first one is asked which process serves it. A
 //! pooler has to give it another, or the same to both, or let it wait; any of that is
 //! [`SessionNotPinned`](crate::Error::SessionNotPinned). The second connection also leaves a setting,
-//! and looks whether it is still there: if not, something resets sessions between statements. Then it
+//! and looks whether it is still there: if not, something resets sessions between statements. At last
+//! it tries a lock, of a random key, that the first one has taken: if it gets that, the two lead to
+//! different servers, or to none of PostgreSQL's, and that is
+//! [`Unsupported`](crate::Error::Unsupported). Then it
 //! is closed, and that is all: once for each backend, and once more after a release has found its lock
 //! gone, or an answer came from another process than before. The error says
 //!
@@ -56,7 +59,8 @@
 //!   [`session_within`].
 //! - **The look can be spared**, by [`trust_session_pooling`], by those who know. If they are wrong,
 //!   locks exclude nobody.
-//! - **It takes room**: one place among the server's connections, or the pooler's, for a moment.
+//! - **It takes room**: one place among the server's connections, or the pooler's, for a moment. If
+//!   there is none, the first lock fails, and the next one tries again.
 //!
 //! ## Pinned mode
 //!
@@ -167,7 +171,7 @@
 //! # The check-up
 //!
 //! [`LockManager::check`](crate::LockManager::check) asks the server, and looks for a pooler, on
-//! two connections beside the pool. It takes no lock, and says in a
+//! two connections beside the pool. It takes no lock but the one of a random key that it tries, and says in a
 //! [`Report`](crate::Report) what it found: for programs as fields, for people as a page. Put it
 //! where a service starts, or behind its health endpoint:
 //!
@@ -230,8 +234,8 @@
 //!
 //! A server is refused by its name in `version()`, before anything else is asked. One that calls itself
 //! plain PostgreSQL, 14 or newer, and lacks a function, a table or a setting that all of those have is
-//! refused as soon as that shows. What calls itself PostgreSQL, has all of it and does not exclude
-//! cannot be told from it.
+//! refused as soon as that shows, and so is one whose locks keep a second connection out of nothing
+//! (simulated).
 //!
 //! | pooler or proxy | what is known | here | how we know |
 //! |---|---|---|---|
@@ -246,6 +250,7 @@
 //! | Pgpool-II | keeps the session; with load balancing on, a `SELECT` outside of a transaction may go to a standby | not known: switch load balancing off for these connections, or take the primary's own port | read |
 //! | Postgres Pro Enterprise's built-in pooler | answers session locks with an error | that error | read |
 //! | what resets sessions outside of transactions | locks go with the reset | refused; works in pinned mode | simulated |
+//! | several primaries behind a balancer, or in a URL with several hosts | each has locks of its own | refused, if the two connections of the look reach different ones | simulated |
 //! | several poolers behind a load balancer | two clients may reach two of them | may escape, see [above](#how-they-are-found-out) | not tried |
 //!
 //! [`session_within`]: https://docs.rs/advisory-core/latest/advisory_core/postgres/struct.PostgresOptions.html#method.session_within

@@ -11,11 +11,11 @@ use super::{
     known::Known,
     options::Keeping,
     pinned::{self, Pinned},
-    pooling,
     server::Server,
     session::Kept,
     settings::Upkeep,
     token::{self, Tokens},
+    witness,
 };
 use crate::{Error, LockBackend, LockSession, Pooling, Report, Result, limit::in_time};
 
@@ -26,8 +26,9 @@ use crate::{Error, LockBackend, LockSession, Pooling, Report, Result, limit::in_
 ///
 /// The first session asks the server what it is. Servers before PostgreSQL 14, and those that only
 /// speak its protocol, are refused as [`Error::Unsupported`]; a standby is refused as
-/// [`Error::NotPrimary`]. It also looks for a pooler that does not keep sessions apart, which is
-/// refused as [`Error::SessionNotPinned`], unless the [options](PostgresOptions) have it otherwise.
+/// [`Error::NotPrimary`]. By means of a second connection it also looks for a pooler that does not keep
+/// sessions apart, which is refused as [`Error::SessionNotPinned`], and tries whether a lock on one
+/// connection keeps the other out, unless the [options](PostgresOptions) have it otherwise.
 #[derive(Debug)]
 pub struct PostgresBackend<P: Pool> {
     shared: Arc<Shared<P>>,
@@ -158,8 +159,7 @@ impl<P: Pool> Shared<P> {
             let server = Server::inspect(connection).await?;
             let mut keeps_sessions = self.known.keeps_sessions();
             if self.options.keeping == Keeping::Checked && !keeps_sessions {
-                let mut other = self.pool.connect().await?;
-                let pooling = pooling::detect(connection, &mut other, limit / 2).await?;
+                let pooling = witness::find_out(connection, &*self.pool, limit).await?;
                 if pooling != Pooling::Session {
                     return Err(Error::SessionNotPinned);
                 }

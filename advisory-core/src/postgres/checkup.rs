@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::{
     Connection, DriverError, Pool, PostgresOptions, Value, driver::value, options::Keeping,
-    pooling, product, statements,
+    product, statements, witness,
 };
 use crate::{Error, Pooling, Report, Result, Role, Severity, Usage};
 
@@ -23,7 +23,7 @@ pub(super) async fn check(
     match look(&mut connection, pool, options, limit, &mut report).await {
         // What it is refused for is a finding.
         Err(refused @ Error::Unsupported { .. }) => {
-            report.find(Severity::Refusal, refused.to_string());
+            report.add_finding(Severity::Refusal, refused.to_string());
         }
         looked => looked?,
     }
@@ -49,8 +49,7 @@ async fn look<P: Pool>(
     judge_role(&facts, report);
     judge_limits(&facts, pool, options, report);
 
-    let mut other = pool.connect().await?;
-    match pooling::detect(connection, &mut other, limit / 2).await {
+    match witness::find_out(connection, pool, limit).await {
         Ok(pooling) => judge_pooling(pooling, options.keeping, report),
         Err(unknown @ Error::PoolExhausted { .. }) => {
             let severity = match options.keeping {
@@ -58,7 +57,7 @@ async fn look<P: Pool>(
                 Keeping::Checked => Severity::Refusal,
                 Keeping::Trusted | Keeping::Pinned => Severity::Warning,
             };
-            report.find(severity, unknown.cause().to_string());
+            report.add_finding(severity, unknown.cause().to_string());
         }
         Err(error) => return Err(error),
     }
@@ -122,26 +121,26 @@ impl Facts {
 
 fn judge_role(facts: &Facts, report: &mut Report) {
     if let Err(refused) = product::check_number(facts.version) {
-        report.find(Severity::Refusal, refused.to_string());
+        report.add_finding(Severity::Refusal, refused.to_string());
     }
     if facts.standby {
-        report.find(Severity::Refusal, Error::NotPrimary.to_string());
+        report.add_finding(Severity::Refusal, Error::NotPrimary.to_string());
     }
     if !facts.plpgsql {
-        report.find(
+        report.add_finding(
             Severity::Warning,
             "this role may not use plpgsql; each wait that lasts is an ERROR in the server's log \
              every few hundred milliseconds",
         );
     }
     if !facts.fsync {
-        report.find(
+        report.add_finding(
             Severity::Warning,
             "fsync is off; after a crash of its host the server may give fencing tokens out again",
         );
     }
     if facts.deadlock_timeout > LONG_DEADLOCK_TIMEOUT {
-        report.find(
+        report.add_finding(
             Severity::Warning,
             format!(
                 "deadlock_timeout is {:?}; that long owners in a deadlock wait for each other",
@@ -156,7 +155,7 @@ fn judge_limits(facts: &Facts, pool: &impl Pool, options: &PostgresOptions, repo
     let sessions = options.sessions(pool.borrowed());
     let sessions = sessions.and_then(|sessions| u64::try_from(sessions).ok());
     if let Some(sessions) = sessions.filter(|sessions| *sessions > for_us) {
-        report.find(
+        report.add_finding(
             Severity::Warning,
             format!(
                 "there may be {sessions} sessions for locks, and the server lends {for_us} \
@@ -165,7 +164,7 @@ fn judge_limits(facts: &Facts, pool: &impl Pool, options: &PostgresOptions, repo
         );
     }
     if facts.connections.used * 10 > for_us * 9 {
-        report.find(
+        report.add_finding(
             Severity::Warning,
             format!(
                 "{} of the {for_us} connections that the server lends are in use",
@@ -174,21 +173,21 @@ fn judge_limits(facts: &Facts, pool: &impl Pool, options: &PostgresOptions, repo
         );
     }
     if facts.locks.used * 2 > facts.locks.most {
-        report.find(
+        report.add_finding(
             Severity::Warning,
             "more than half of the server's lock table is taken by advisory locks; when it is full \
              every client's statements fail, not only locks (max_locks_per_transaction)",
         );
     }
     if options.dead_host.is_none() {
-        report.find(
+        report.add_finding(
             Severity::Warning,
             "a holder whose host vanishes keeps its locks for as long as the server's TCP settings \
              have it: by default two hours",
         );
     }
     if !report.timeouts.is_empty() {
-        report.find(
+        report.add_finding(
             Severity::Note,
             "the timeouts above end no wait for a lock, and no session while a lock is held on it",
         );
@@ -199,24 +198,24 @@ fn judge_pooling(pooling: Pooling, keeping: Keeping, report: &mut Report) {
     report.pooling = Some(pooling);
     match (pooling, keeping) {
         (Pooling::Session, Keeping::Checked | Keeping::Trusted) => {}
-        (Pooling::Session, Keeping::Pinned) => report.find(
+        (Pooling::Session, Keeping::Pinned) => report.add_finding(
             Severity::Note,
             "pinned mode is not needed here, and costs each section a round trip",
         ),
         // What resets a session does so outside of transactions: inside, the server lets nobody.
-        (Pooling::Transaction | Pooling::Reset, Keeping::Pinned) => report.find(
+        (Pooling::Transaction | Pooling::Reset, Keeping::Pinned) => report.add_finding(
             Severity::Note,
             "pinned mode is on: each session's locks are kept by a transaction",
         ),
         (Pooling::Transaction | Pooling::Reset, Keeping::Checked) => {
-            report.find(Severity::Refusal, Error::SessionNotPinned.to_string());
+            report.add_finding(Severity::Refusal, Error::SessionNotPinned.to_string());
         }
-        (Pooling::Transaction | Pooling::Reset, Keeping::Trusted) => report.find(
+        (Pooling::Transaction | Pooling::Reset, Keeping::Trusted) => report.add_finding(
             Severity::Warning,
             "session pooling is trusted, and it does not look like that; unless a session is kept as \
              soon as it locks, locks exclude nobody",
         ),
-        (Pooling::Statement, _) => report.find(
+        (Pooling::Statement, _) => report.add_finding(
             Severity::Refusal,
             "locks do not outlast a statement here, not in pinned mode either; use session pooling, \
              or a direct connection",

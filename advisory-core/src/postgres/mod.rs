@@ -103,6 +103,7 @@ mod statements;
 mod tag;
 mod token;
 mod wait;
+mod witness;
 
 pub use crate::limit::in_time;
 pub use backend::PostgresBackend;

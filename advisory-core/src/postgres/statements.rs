@@ -37,8 +37,8 @@ SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4,
 /// advisory locks that are held, how many locks of all kinds there is room for.
 ///
 /// Of the sessions of other roles most are shown neither a kind nor anything else but a database and
-/// a role; background workers of theirs are counted, too. The function underneath `pg_stat_activity`
-/// is open to all where the view is not.
+/// a role; background workers of theirs are counted, too. They come from the same function as those of
+/// [`HOLDERS`].
 pub(super) const CHECKUP: &str = "\
 SELECT pg_catalog.current_setting('server_version_num')::pg_catalog.int4,
        pg_catalog.pg_is_in_recovery(),
@@ -123,6 +123,8 @@ SELECT EXISTS (
 /// `objid`, `$3` its `objsubid`. A prepared transaction has no process id; it shows as 0.
 ///
 /// Columns: pid, mode, application name, state, since when in microseconds, client address.
+///
+/// The function underneath `pg_stat_activity` is open to all where the view is not.
 pub(super) const HOLDERS: &str = "\
 SELECT COALESCE(l.pid, 0)::pg_catalog.int4,
        l.mode::pg_catalog.text,
@@ -134,7 +136,7 @@ SELECT COALESCE(l.pid, 0)::pg_catalog.int4,
   FROM pg_catalog.pg_locks AS l
   JOIN pg_catalog.pg_database AS d
     ON d.oid OPERATOR(pg_catalog.=) l.database
-  LEFT JOIN pg_catalog.pg_stat_activity AS a
+  LEFT JOIN pg_catalog.pg_stat_get_activity(l.pid) AS a
     ON a.pid OPERATOR(pg_catalog.=) l.pid
  WHERE l.locktype OPERATOR(pg_catalog.=) 'advisory'
    AND d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()

@@ -1,7 +1,10 @@
 use std::{
     collections::VecDeque,
     fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicI64, Ordering::Relaxed},
+    },
 };
 
 use advisory_core::{
@@ -28,6 +31,9 @@ pub enum Guise {
     /// A [transaction pooler](Self::TransactionPooler) that leaves a client its server session for good
     /// once it has changed the session's state: by a setting or a lock.
     PinningProxy,
+    /// A balancer over several servers, or a server that takes locks and keeps nobody out: each
+    /// connection has its locks to itself.
+    Islands,
 }
 
 impl Guise {
@@ -47,6 +53,7 @@ struct Server<P: Pool> {
     guise: Guise,
     /// The server sessions that are lent, and are not at the moment.
     idle: Mutex<VecDeque<P::Connection>>,
+    clients: AtomicI64,
 }
 
 impl<P: Pool> Disguised<P> {
@@ -56,6 +63,7 @@ impl<P: Pool> Disguised<P> {
                 pool,
                 guise,
                 idle: Mutex::default(),
+                clients: AtomicI64::new(0),
             }),
         }
     }
@@ -63,6 +71,7 @@ impl<P: Pool> Disguised<P> {
     fn client(&self, session: Option<P::Connection>) -> DisguisedConnection<P> {
         DisguisedConnection {
             server: Arc::clone(&self.server),
+            number: self.server.clients.fetch_add(1, Relaxed),
             keeps: session.is_some(),
             session,
             in_transaction: false,
@@ -125,6 +134,7 @@ impl<P: Pool> fmt::Debug for Disguised<P> {
 /// A connection out of a [`Disguised`] pool: a client's, which is lent a server session, or has one.
 pub struct DisguisedConnection<P: Pool> {
     server: Arc<Server<P>>,
+    number: i64,
     session: Option<P::Connection>,
     /// Whether the session is not lent, but this client's.
     keeps: bool,
@@ -152,6 +162,16 @@ impl<P: Pool> DisguisedConnection<P> {
         Ok(self.session.insert(session))
     }
 
+    /// What becomes of a parameter: the keys of an island are no others'.
+    fn played<'a>(&self, param: Param<'a>) -> Param<'a> {
+        match param {
+            Param::Int8(key) if self.server.guise == Guise::Islands => {
+                Param::Int8(key.wrapping_add(self.number << 32))
+            }
+            param => param,
+        }
+    }
+
     /// After a statement.
     async fn settle(&mut self) -> Result<(), DriverError> {
         if self.in_transaction {
@@ -176,7 +196,8 @@ impl<P: Pool> Connection for DisguisedConnection<P> {
         sql: &'static str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, DriverError> {
-        let rows = self.session(sql).await?.query(sql, params).await;
+        let params: Vec<_> = params.iter().map(|param| self.played(*param)).collect();
+        let rows = self.session(sql).await?.query(sql, &params).await;
         self.settle().await?;
         rows
     }

@@ -15,6 +15,7 @@ const SESSIONS_END: &[&str] = &[
 /// What counts a manager's sessions on the server: that of the connection by which it looks for
 /// poolers stays behind as well.
 const SESSIONS_ARE_FEW: &[&str] = &[
+    "impostors::look_needs_room_for_two",
     "nesting::pool_of_one_is_enough",
     "pool::busy_pool_keeps_no_lock",
     "queueing::who_comes_during_a_release_gets_the_session",
@@ -63,6 +64,8 @@ const POOLERS_OF_THEIR_OWN: &[&str] = &[
     "impostors::pinning_proxy_is_refused",
     "impostors::pinning_proxy_keeps_trusted_locks",
     "impostors::pinning_proxy_keeps_pinned_locks",
+    "impostors::islands_are_refused",
+    "impostors::islands_give_trusted_locks_to_two",
     "impostors::poolers_are_looked_for_once",
     "impostors::poolers_are_looked_for_again_after_a_loss",
 ];

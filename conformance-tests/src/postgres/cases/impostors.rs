@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use advisory_core::{Error, LockKey, LockManager, Pooling, Result, postgres::PostgresOptions};
 
+use super::role::Role;
 use crate::postgres::{Guise, PostgresEnv};
 
 const SHORT: Duration = Duration::from_millis(200);
@@ -104,6 +105,51 @@ pub(super) async fn pinning_proxy_keeps_trusted_locks(env: &PostgresEnv) {
 
 pub(super) async fn pinning_proxy_keeps_pinned_locks(env: &PostgresEnv) {
     assert_pinned_locks_exclude(env, Guise::PinningProxy, Pooling::Transaction).await;
+}
+
+/// Where there is none, the error says how to spare it; and it is not the last word.
+pub(super) async fn look_needs_room_for_two(env: &PostgresEnv) {
+    env.expect_in_log("too many connections for role");
+    let role = Role::create(env).await;
+    role.limit_connections(env, 1).await;
+    let locks = env.manager_at(role.url()).await;
+    let refused = locks.keyed(KEY).lock().await.unwrap_err();
+    let Error::Backend(cause) = &refused else {
+        panic!("{refused:?}");
+    };
+    assert!(
+        cause.to_string().contains("trust_session_pooling"),
+        "{cause}"
+    );
+    assert!(cause.source().is_some());
+
+    role.limit_connections(env, 2).await;
+    locks.keyed(KEY).with(async || ()).await.unwrap();
+    locks.close().await.unwrap();
+    role.remove(env).await;
+}
+
+pub(super) async fn islands_are_refused(env: &PostgresEnv) {
+    let [locks, _] = env.disguised(Guise::Islands, PostgresOptions::new()).await;
+    assert_refused(
+        env,
+        &locks,
+        |error| matches!(error, Error::Unsupported { reason, .. } if reason.contains("several")),
+    )
+    .await;
+    let report = locks.check().await.unwrap();
+    assert!(!report.is_fit(), "{report}");
+}
+
+/// The harm that the refusal prevents.
+pub(super) async fn islands_give_trusted_locks_to_two(env: &PostgresEnv) {
+    let options = PostgresOptions::new().trust_session_pooling();
+    let [one, other] = env.disguised(Guise::Islands, options).await;
+    let first = one.keyed(KEY).lock().await.unwrap();
+    let second = other.keyed(KEY).try_lock().await.unwrap();
+    let second = second.expect("they have different locks");
+    first.release().await.unwrap();
+    second.release().await.unwrap();
 }
 
 /// By a second connection, which nobody opens who does not look.

@@ -84,6 +84,9 @@ list! {
         pinning_proxy_is_refused
         pinning_proxy_keeps_trusted_locks
         pinning_proxy_keeps_pinned_locks
+        look_needs_room_for_two
+        islands_are_refused
+        islands_give_trusted_locks_to_two
         poolers_are_looked_for_once
         poolers_are_looked_for_again_after_a_loss
     }
@@ -92,6 +95,7 @@ list! {
         late_names_the_application
         orphans_are_named
         orphans_are_listed
+        holders_are_named_where_the_view_is_closed
         check_up_counts_everybodys_connections
         standby_is_refused
     }

@@ -28,6 +28,11 @@ impl Role {
         env.client().await.run(&set).await;
     }
 
+    pub(super) async fn limit_connections(&self, env: &PostgresEnv, most: usize) {
+        let limit = format!("ALTER ROLE {} CONNECTION LIMIT {most}", self.name);
+        env.client().await.run(&limit).await;
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.name
     }

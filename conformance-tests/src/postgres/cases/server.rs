@@ -83,10 +83,7 @@ pub(super) async fn late_names_the_application(env: &PostgresEnv) {
 pub(super) async fn check_up_counts_everybodys_connections(env: &PostgresEnv) {
     const OTHERS: usize = 5;
 
-    let client = env.client().await;
-    client
-        .run("REVOKE SELECT ON pg_catalog.pg_stat_activity FROM PUBLIC")
-        .await;
+    close_view(env).await;
     let mut others = Vec::new();
     for _ in 0..OTHERS {
         others.push(env.client().await);
@@ -98,6 +95,30 @@ pub(super) async fn check_up_counts_everybodys_connections(env: &PostgresEnv) {
     assert!(connections.used > OTHERS as u64, "{report}");
     locks.close().await.unwrap();
     role.remove(env).await;
+}
+
+/// By their numbers; what else there is to be known of them is for roles that may know it.
+pub(super) async fn holders_are_named_where_the_view_is_closed(env: &PostgresEnv) {
+    close_view(env).await;
+    let guard = env.manager().await.keyed(40).lock().await.unwrap();
+    let session = env.holder(guard.key()).await;
+    let role = Role::create(env).await;
+    let locks = env.manager_at(role.url()).await;
+    let late = locks.keyed(40).lock_timeout(SHORT).await;
+    let holders = holders(late);
+    assert_eq!(holders.len(), 1);
+    assert_eq!(holders[0].session.number(), session);
+    guard.release().await.unwrap();
+    locks.close().await.unwrap();
+    role.remove(env).await;
+}
+
+/// Has only superusers look at `pg_stat_activity` in the database of the case.
+async fn close_view(env: &PostgresEnv) {
+    let client = env.client().await;
+    client
+        .run("REVOKE SELECT ON pg_catalog.pg_stat_activity FROM PUBLIC")
+        .await;
 }
 
 /// A session that nobody knows of any more, and that still holds the lock.
