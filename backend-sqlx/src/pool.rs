@@ -101,8 +101,9 @@ impl Pool for SqlxPool {
     /// Whoever polls this need not be inside tokio, if one checkout before was begun there.
     async fn checkout(&self) -> Result<SqlxConnection> {
         let runtime = self.runtime();
-        let pooled =
-            polled_inside(|| runtime.as_ref().map(Handle::enter), self.pool.acquire()).await;
+        // Some eight kilobytes, which each future around it would move and allocate anew.
+        let pooled = Box::pin(self.pool.acquire());
+        let pooled = polled_inside(|| runtime.as_ref().map(Handle::enter), pooled).await;
         let pooled = pooled.map_err(error::checkout)?;
         Ok(SqlxConnection::new(Checkout::Pooled(pooled), runtime))
     }

@@ -17,10 +17,10 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn start() -> Self {
-        let milliseconds = knob("ADVISORY_BENCH_MILLISECONDS", 500);
+        let milliseconds = knob("ADVISORY_BENCH_MILLISECONDS").unwrap_or(500);
         Self {
             server: Server::start(&[("fsync", "on"), ("max_connections", "500")]),
-            rounds: knob("ADVISORY_BENCH_ROUNDS", 5).max(1),
+            rounds: knob("ADVISORY_BENCH_ROUNDS").unwrap_or(5).max(1),
             time: Duration::from_millis(milliseconds as u64),
             rivals: env::var("ADVISORY_BENCH_RIVALS").unwrap_or_default(),
         }
@@ -62,11 +62,8 @@ impl Bench {
     }
 }
 
-fn knob(name: &str, default: usize) -> usize {
-    match env::var(name) {
-        Ok(text) => text
-            .parse()
-            .unwrap_or_else(|_| panic!("{name} is no number: {text}")),
-        Err(_) => default,
-    }
+pub(crate) fn knob(name: &str) -> Option<usize> {
+    let text = env::var(name).ok()?;
+    let number = text.parse();
+    Some(number.unwrap_or_else(|_| panic!("{name} is no number: {text}")))
 }

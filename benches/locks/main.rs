@@ -6,6 +6,8 @@
 //! - `ADVISORY_BENCH_ROUNDS` (5): how often each measurement is made.
 //! - `ADVISORY_BENCH_MILLISECONDS` (500): how long one takes.
 //! - `ADVISORY_BENCH_RIVALS` (all): a part of their names.
+//! - `ADVISORY_BENCH_THREADS` (as many as there are processors): those of the runtime. With one, no task
+//!   is woken on another thread, which by chance is the case or not for a single task with several.
 //!
 //! The rivals take turns, many in every round, so that whatever else the machine does hits all of
 //! them. What counts are the ratios: the median of the rounds, and between what they were.
@@ -22,10 +24,28 @@ mod workloads;
 
 use std::env;
 
-use crate::{bench::Bench, workloads::ALL};
+use tokio::runtime::Builder;
 
-#[tokio::main]
-async fn main() {
+use crate::{
+    bench::{Bench, knob},
+    workloads::ALL,
+};
+
+fn main() {
+    let mut runtime = match knob("ADVISORY_BENCH_THREADS") {
+        None => Builder::new_multi_thread(),
+        Some(1) => Builder::new_current_thread(),
+        Some(threads) => {
+            let mut runtime = Builder::new_multi_thread();
+            runtime.worker_threads(threads);
+            runtime
+        }
+    };
+    let runtime = runtime.enable_all().build();
+    runtime.expect("a runtime").block_on(measure());
+}
+
+async fn measure() {
     // Cargo adds options of its own.
     let names: Vec<_> = env::args()
         .skip(1)

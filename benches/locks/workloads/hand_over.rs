@@ -58,16 +58,16 @@ pub(super) async fn run(bench: &Bench) {
     };
     let mut pairs = Vec::new();
     for (giver, taker) in PAIRS {
-        pairs.push(Pair {
+        pairs.push(Arc::new(Pair {
             giver: giver.open(place.clone()).await,
             taker: taker.open(place.clone()).await,
             log: Mutex::default(),
-        });
+        }));
     }
     // The first round opens connections and prepares statements. It does not count.
     for round in 0..=bench.rounds {
         for (key, pair) in pairs.iter().enumerate() {
-            pair.play(key as i64, bench.time).await;
+            play(pair, key as i64, bench.time).await;
             if round == 0 {
                 *pair.log() = Log::default();
             }
@@ -89,39 +89,45 @@ pub(super) async fn run(bench: &Bench) {
     println!("{table}");
 }
 
-impl Pair {
-    async fn play(&self, key: i64, time: Duration) {
-        // Between two rounds it was nobody's.
-        self.log().given = None;
-        let started = Instant::now();
-        let give = async {
-            while started.elapsed() < time {
-                let section = || {
-                    async {
-                        self.log().given = None;
-                        sleep(SECTION).await;
-                        self.log().given = Some(Instant::now());
-                    }
-                    .boxed()
-                };
-                self.giver.cycle(key, &section).await;
-            }
-        };
-        let take = async {
-            while started.elapsed() < time {
-                let section = || {
-                    async {
-                        self.log().taken();
-                        sleep(SECTION).await;
-                    }
-                    .boxed()
-                };
-                self.taker.cycle(key, &section).await;
-            }
-        };
-        join(give, take).await;
-    }
+async fn play(pair: &Arc<Pair>, key: i64, time: Duration) {
+    // Between two rounds it was nobody's.
+    pair.log().given = None;
+    let end = Instant::now() + time;
+    // Two processes have no task in common.
+    let give = tokio::spawn(give(Arc::clone(pair), key, end));
+    let take = tokio::spawn(take(Arc::clone(pair), key, end));
+    let (given, taken) = join(give, take).await;
+    given.and(taken).expect("no panic");
+}
 
+async fn give(pair: Arc<Pair>, key: i64, end: Instant) {
+    let section = || {
+        async {
+            pair.log().given = None;
+            sleep(SECTION).await;
+            pair.log().given = Some(Instant::now());
+        }
+        .boxed()
+    };
+    while Instant::now() < end {
+        pair.giver.cycle(key, &section).await;
+    }
+}
+
+async fn take(pair: Arc<Pair>, key: i64, end: Instant) {
+    let section = || {
+        async {
+            pair.log().taken();
+            sleep(SECTION).await;
+        }
+        .boxed()
+    };
+    while Instant::now() < end {
+        pair.taker.cycle(key, &section).await;
+    }
+}
+
+impl Pair {
     fn log(&self) -> MutexGuard<'_, Log> {
         self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
