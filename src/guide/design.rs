@@ -90,7 +90,7 @@
 //!
 //! # Why one DO block
 //!
-//! A slice is one message of the simple protocol: settings, a `DO` block, and a `SELECT` of its
+//! A slice is one message of the simple protocol: settings, a `DO` block, and a `SHOW` of its
 //! outcome. One message is one implicit transaction, and one round trip.
 //!
 //! - The block catches the timeout, so nothing is logged as an error, and a transaction around it,
@@ -99,6 +99,9 @@
 //!   and looks whether the session still has the lock. If so, the raced grant was real. In 51,511
 //!   timeouts there were 1,147 raced grants, and each was found. A look at `pg_locks` every time
 //!   would cost 6 ms with 10,000 locks held; this way it is needed only after a race.
+//! - Whatever the server does after a grant is time in which the lock is held and nobody works under it.
+//!   So the settings say beforehand that it was granted, and the handlers take that back; after a
+//!   grant the block has nothing to do.
 //! - The key and the length are passed as settings of the transaction, so the block's text never
 //!   changes, and `pg_stat_statements` counts it as one statement.
 //!
