@@ -209,6 +209,21 @@ SELECT pg_catalog.pg_backend_pid()";
 /// Column: the mark, if it is still there.
 pub(super) const MARKED: &str = "SELECT pg_catalog.current_setting('advisory.mark', true)";
 
+/// Takes a lock, to see whether another connection is kept out. Its text begins in another way than
+/// that of all other locks, for those who look at statements.
+///
+/// Column: whether it was free.
+pub(super) fn trial_lock(key: i64) -> String {
+    format!("VALUES (pg_catalog.pg_try_advisory_lock({key}))")
+}
+
+/// Gives it back.
+///
+/// Column: whether it was held.
+pub(super) fn trial_unlock(key: i64) -> String {
+    format!("VALUES (pg_catalog.pg_advisory_unlock({key}))")
+}
+
 /// What a mark says.
 pub(super) const MARK_VALUE: &str = "left";
 

@@ -162,14 +162,10 @@ impl<P: Pool> DisguisedConnection<P> {
         Ok(self.session.insert(session))
     }
 
-    /// What becomes of a parameter: the keys of an island are no others'.
-    fn played<'a>(&self, param: Param<'a>) -> Param<'a> {
-        match param {
-            Param::Int8(key) if self.server.guise == Guise::Islands => {
-                Param::Int8(key.wrapping_add(self.number << 32))
-            }
-            param => param,
-        }
+    /// What the keys of an island are changed by, which are no others'.
+    fn island(&self) -> Option<i64> {
+        let is_one = self.server.guise == Guise::Islands;
+        is_one.then_some(self.number << 32)
     }
 
     /// After a statement.
@@ -196,14 +192,26 @@ impl<P: Pool> Connection for DisguisedConnection<P> {
         sql: &'static str,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, DriverError> {
-        let params: Vec<_> = params.iter().map(|param| self.played(*param)).collect();
+        let island = self.island().unwrap_or_default();
+        let params: Vec<_> = params
+            .iter()
+            .map(|param| match *param {
+                Param::Int8(key) => Param::Int8(key ^ island),
+                param => param,
+            })
+            .collect();
         let rows = self.session(sql).await?.query(sql, &params).await;
         self.settle().await?;
         rows
     }
 
     async fn batch(&mut self, sql: &str) -> Result<Vec<Row>, DriverError> {
-        let rows = self.session(sql).await?.batch(sql).await;
+        let played = self.island().map(|island| {
+            let xor = format!("lock({island} # ");
+            sql.replace("lock(", &xor)
+        });
+        let played = played.as_deref().unwrap_or(sql);
+        let rows = self.session(sql).await?.batch(played).await;
         self.settle().await?;
         match self.server.guise {
             Guise::Product(version) if sql.contains("pg_catalog.version()") => {

@@ -78,20 +78,22 @@ list! {
 }
 
 /// What is in the statements that are stopped at.
-const TRY_LOCK: &str = "pg_try_advisory_lock";
+const TRY_LOCK: &str = "SELECT pg_catalog.pg_try_advisory_lock";
 const UNLOCK: &str = "SELECT pg_catalog.pg_advisory_unlock";
 const COMMIT: &str = "COMMIT";
 const WAIT: &str = "DO $advisory$";
-const HOLDERS: &str = "pg_stat_activity";
+const HOLDERS: &str = "pg_stat_get_activity(l.pid)";
 const SET_UP: &str = "tcp_keepalives_idle";
 const FACTS: [&str; 2] = ["pg_catalog.version()", "server_version_num"];
 /// A part of each statement that looks for a pooler, on either of the two connections.
-const POOLER: [&str; 5] = [
+const POOLER: [&str; 7] = [
     "SELECT pg_catalog.pg_backend_pid()",
     "'advisory.mark', 'left'",
     "BEGIN",
     "ROLLBACK",
     "'advisory.mark', true",
+    "VALUES (pg_catalog.pg_try_advisory_lock",
+    "VALUES (pg_catalog.pg_advisory_unlock",
 ];
 
 /// The longest a wait goes on that nobody waits for any more.
