@@ -6,7 +6,7 @@ use advisory_core::Options;
 
 use super::{LossEnv, NAME};
 use crate::{
-    postgres::{Database, Server, client::APPLICATION_NAME},
+    postgres::{Database, Server, client::APPLICATION_NAME, left_out::sessions_end},
     sync::pause,
 };
 
@@ -70,6 +70,9 @@ const SESSION: &str = "SELECT a.pid, a.state, a.query
     WHERE a.backend_xmin IS NULL AND a.backend_xid IS NULL
       AND (a.state IN ('idle', 'idle in transaction') OR a.state = 'active' AND a.query = '')";
 
+/// What a pooler sends on a session that its client has left, whenever it comes to that.
+const RESET: &str = "statement: DISCARD ALL";
+
 /// A server that logs every statement.
 fn logging() -> Server {
     Server::start(&[("log_statement", "all"), ("log_line_prefix", "%d %a: ")])
@@ -84,5 +87,6 @@ fn statements(server: &Server, database: &Database) -> Vec<String> {
         .filter_map(|line| line.split_once(": LOG:  "))
         .filter(|(application, _)| application.trim() != APPLICATION_NAME)
         .map(|(_, statement)| statement.trim_end().to_owned())
+        .filter(|statement| sessions_end() || statement != RESET)
         .collect()
 }
