@@ -196,7 +196,7 @@ fn said_in_memory(name: &str) -> String {
 fn said_on_postgresql(name: &str) -> String {
     block_on(async {
         let database = Server::shared().database().await;
-        let output = run(name, Some(database.url()));
+        let output = run(name, Some(database.url_without_pins()));
         database.remove().await;
         said(output)
     })

@@ -92,11 +92,11 @@ pub enum Error {
     #[error("the server is a standby; locks exclude only on the primary")]
     NotPrimary,
 
-    /// The server has no advisory locks that this library can rely on.
+    /// The server, or what its connections lead to, has no advisory locks that can be relied on.
     #[error("the server is not supported: {reason}")]
     #[non_exhaustive]
     Unsupported {
-        /// What is missing.
+        /// What is missing, or wrong.
         reason: String,
     },
 

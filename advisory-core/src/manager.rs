@@ -217,7 +217,8 @@ impl LockManager {
     /// version and role, what is between here and there, its limits, its timeouts.
     ///
     /// For a program's start, a health check, or a person at a terminal: the [`Report`] prints as a
-    /// page. It opens connections of its own, and closes them. Taking locks does not need it: what
+    /// page. It opens connections of its own, and closes them; on PostgreSQL it holds a lock of a
+    /// random key for a moment, to try it. Taking locks does not need it: what
     /// makes them unsafe is found out by the first of them, and refused.
     ///
     /// # Errors

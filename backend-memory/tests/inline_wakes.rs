@@ -1,8 +1,10 @@
-//! An executor that polls a task in its waker, as some do on one thread.
+//! Wakers that run code of the library: those of executors that poll a task in its waker, as some do on
+//! one thread, and those of tasks that have a guard.
 
 use std::{
     future::Future,
     mem,
+    pin::pin,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering::SeqCst},
@@ -14,7 +16,7 @@ use std::{
 };
 
 use advisory_backend_memory::MemoryBackend;
-use advisory_core::LockManager;
+use advisory_core::{LockGuard, LockManager};
 use futures::{FutureExt, executor::block_on, future::BoxFuture};
 
 /// A task that is polled by whoever wakes it.
@@ -80,4 +82,41 @@ fn tasks_of_one_session_wake_each_other() {
     });
     let ended = done.recv_timeout(Duration::from_secs(10));
     assert_eq!(ended, Ok(3), "a waker was called under a lock");
+}
+
+/// A task that has ended but for its wakers. The last of them takes the guard along.
+struct Ended {
+    _guard: Mutex<LockGuard>,
+}
+
+impl Wake for Ended {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn a_waker_that_goes_takes_a_guard_of_the_session_along() {
+    let (sender, done) = channel();
+    thread::spawn(move || {
+        let server = MemoryBackend::new();
+        let locks = LockManager::new(server.clone());
+        let session = block_on(locks.session()).unwrap();
+        let [held, one, two] = [1, 2, 3].map(|key: i64| locks.keyed(key));
+        let held = block_on(session.lock(&held)).unwrap();
+        server.stall();
+        let mut first = pin!(session.lock(&one));
+        {
+            let _guard = Mutex::new(held);
+            let waker = Waker::from(Arc::new(Ended { _guard }));
+            let begun = first.as_mut().poll(&mut Context::from_waker(&waker));
+            assert!(begun.is_pending());
+        }
+        server.resume();
+        // Whoever comes next sees to it that the first has his answer.
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut second = pin!(session.lock(&two));
+        assert!(second.as_mut().poll(&mut cx).is_ready());
+        sender.send(first.poll(&mut cx).is_ready()).unwrap();
+    });
+    let ended = done.recv_timeout(Duration::from_secs(10));
+    assert_eq!(ended, Ok(true), "a waker was dropped under a lock");
 }

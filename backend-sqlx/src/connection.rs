@@ -86,7 +86,7 @@ impl SqlxConnection {
     /// dropped: that closes the socket and makes room.
     fn give_back(&self, mut pooled: PoolConnection<Postgres>) -> impl Future<Output = ()> + use<> {
         let _context = self.enter_runtime();
-        // As large as that of a checkout.
+        // Some four kilobytes, which spawning would move several times.
         let back = Box::pin(pooled.return_to_pool());
         in_time(back, BACK_WITHIN).map(drop)
     }

@@ -6,8 +6,8 @@
 //! - `ADVISORY_BENCH_ROUNDS` (5): how often each measurement is made.
 //! - `ADVISORY_BENCH_MILLISECONDS` (500): how long one takes.
 //! - `ADVISORY_BENCH_RIVALS` (all): a part of their names.
-//! - `ADVISORY_BENCH_THREADS` (as many as there are processors): those of the runtime. With one, no task
-//!   is woken on another thread, which by chance is the case or not for a single task with several.
+//! - `ADVISORY_BENCH_THREADS` (as many as there are processors): those of the runtime. With several, it
+//!   is chance whether a task and its connection's task meet on one of them, and worth a factor of two.
 //!
 //! The rivals take turns, many in every round, so that whatever else the machine does hits all of
 //! them. What counts are the ratios: the median of the rounds, and between what they were.
@@ -34,7 +34,7 @@ use crate::{
 fn main() {
     let mut runtime = match knob("ADVISORY_BENCH_THREADS") {
         None => Builder::new_multi_thread(),
-        Some(1) => Builder::new_current_thread(),
+        Some(0 | 1) => Builder::new_current_thread(),
         Some(threads) => {
             let mut runtime = Builder::new_multi_thread();
             runtime.worker_threads(threads);

@@ -62,7 +62,8 @@
 //!    and is the only way back into a pool.
 //!
 //! The core makes one call at a time on a session, and polls a call that was begun to its end, even
-//! if the task that wanted it has gone.
+//! if the task that wanted it has gone. It polls when it is woken, and not because somebody comes by: a
+//! future that is pending without having arranged that stays so.
 //!
 //! What is yours to decide:
 //!

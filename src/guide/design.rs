@@ -175,7 +175,8 @@
 //! A pooler in transaction mode has no reason to move a client while nobody else wants the server's
 //! session, so a single connection sees nothing wrong, and two programs find out in production. A
 //! second connection takes a session for a transaction, twice, and each time the first is asked
-//! again which process serves it: the pooler has to give it another, or to let it wait.
+//! again which process serves it: the pooler has to give it another, or to let it wait. It is also
+//! the one to try a lock that the first one has: several primaries behind one address all grant it.
 //!
 //! # Why pinned mode lets go between two turns
 //!

@@ -281,5 +281,5 @@
 //! | `Deadlock` | yes, from the outermost section on, so that its locks are given back |
 //! | `Lost` | yes, if the section is idempotent |
 //! | `Backend`, `LockTableFull` | yes, after a pause; something has to be mended meanwhile |
-//! | `NotPrimary`, `SessionNotPinned`, `Unsupported` | no: the connection goes to the wrong place |
+//! | `NotPrimary`, `SessionNotPinned`, `Unsupported` | no: the connection goes to the wrong place; during a failover, once that is over |
 //! | `Closed`, `CloseInsideLock`, `ForeignLock` | no: the program is wrong, or ending |

@@ -234,8 +234,8 @@
 //!
 //! A server is refused by its name in `version()`, before anything else is asked. One that calls itself
 //! plain PostgreSQL, 14 or newer, and lacks a function, a table or a setting that all of those have is
-//! refused as soon as that shows, and so is one whose locks keep a second connection out of nothing
-//! (simulated).
+//! refused as soon as that shows. So is, by the look at the server, one where a second connection gets
+//! what the first one has locked (simulated); pinned mode does not look.
 //!
 //! | pooler or proxy | what is known | here | how we know |
 //! |---|---|---|---|
@@ -250,7 +250,7 @@
 //! | Pgpool-II | keeps the session; with load balancing on, a `SELECT` outside of a transaction may go to a standby | not known: switch load balancing off for these connections, or take the primary's own port | read |
 //! | Postgres Pro Enterprise's built-in pooler | answers session locks with an error | that error | read |
 //! | what resets sessions outside of transactions | locks go with the reset | refused; works in pinned mode | simulated |
-//! | several primaries behind a balancer, or in a URL with several hosts | each has locks of its own | refused, if the two connections of the look reach different ones | simulated |
+//! | several primaries behind a balancer, or in a URL with several hosts | each has locks of its own | refused, if the two connections of the look reach different ones; in pinned mode nobody looks | simulated |
 //! | several poolers behind a load balancer | two clients may reach two of them | may escape, see [above](#how-they-are-found-out) | not tried |
 //!
 //! [`session_within`]: https://docs.rs/advisory-core/latest/advisory_core/postgres/struct.PostgresOptions.html#method.session_within

@@ -20,7 +20,7 @@ use smallvec::{SmallVec, smallvec};
 pub(super) struct Bell {
     state: Mutex<State>,
     /// Whether what they wait for is to be polled: it is new, or has rung since it was polled.
-    due: AtomicBool,
+    rung: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -81,13 +81,13 @@ impl Bell {
     }
 
     /// What they wait for is to be polled, without anybody being woken for it.
-    pub(super) fn make_due(&self) {
-        self.due.store(true, Ordering::Release);
+    pub(super) fn set_rung(&self) {
+        self.rung.store(true, Ordering::Release);
     }
 
     /// Whether what they wait for is to be polled. To be asked before it is, and once.
-    pub(super) fn take_due(&self) -> bool {
-        self.due.swap(false, Ordering::AcqRel)
+    pub(super) fn take_rung(&self) -> bool {
+        self.rung.swap(false, Ordering::AcqRel)
     }
 
     fn call_all(&self) {
@@ -123,7 +123,7 @@ fn ring(mut state: MutexGuard<'_, State>) {
 
 impl ArcWake for Bell {
     fn wake_by_ref(bell: &Arc<Self>) {
-        bell.make_due();
+        bell.set_rung();
         bell.call_all();
     }
 }

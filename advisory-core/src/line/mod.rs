@@ -248,7 +248,7 @@ impl Line {
             let _hush = self.bell.hush();
             let mut state = self.state();
             // Nobody else might notice if a backend has forgotten to wake its caller.
-            self.bell.make_due();
+            self.bell.set_rung();
             ready!(self.drive(&mut state, Departure::AtOnce));
             state.attended = false;
         }
@@ -286,7 +286,7 @@ impl Line {
         let mut cx = Context::from_waker(&waker);
         loop {
             // Many may come by while a statement is under way, and nothing has happened to it.
-            if state.seat.is_busy() && !self.bell.take_due() {
+            if !state.seat.errand().is_empty() && !self.bell.take_rung() {
                 return Poll::Pending;
             }
             let Poll::Ready(ended) = state.seat.poll(&mut cx) else {
@@ -314,7 +314,7 @@ impl Line {
 
     fn begin(&self, state: &mut State, errand: Errand) {
         state.seat.begin(errand, self.answer_within());
-        self.bell.make_due();
+        self.bell.set_rung();
     }
 
     /// Takes note of how the session does, and keeps the answers for whoever wants them.

@@ -98,10 +98,6 @@ impl Seat {
         Poll::Ready(ended)
     }
 
-    pub(super) fn is_busy(&self) -> bool {
-        matches!(self, Self::Busy { .. })
-    }
-
     /// What is under way; empty if nothing is.
     pub(super) fn errand(&self) -> &[Asked] {
         match self {

@@ -23,8 +23,9 @@ impl Future for Ticket<'_> {
     type Output = Result<Answer>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<Answer>> {
-        // Whoever has his answer keeps nobody waiting who drives.
-        if let Some(ended) = self.line.state().take_ended(self.id) {
+        // Whoever has his answer has nothing to drive.
+        let ended = self.line.state().take_ended(self.id);
+        if let Some(ended) = ended {
             return Poll::Ready(self.done(ended.answer));
         }
         self.line.bell.listen(self.id, cx.waker());
@@ -54,7 +55,7 @@ impl Future for Ticket<'_> {
 
 impl Ticket<'_> {
     fn done(&mut self, answer: Result<Answer>) -> Result<Answer> {
-        // He need not be woken for it any more, which would cost him another turn.
+        // Whoever has his answer need not be woken for it any more, which would cost him another turn.
         self.line.bell.forget(self.id);
         self.answered = true;
         answer

@@ -159,9 +159,12 @@ impl<P: Pool> Shared<P> {
             let server = Server::inspect(connection).await?;
             let mut keeps_sessions = self.known.keeps_sessions();
             if self.options.keeping == Keeping::Checked && !keeps_sessions {
-                let pooling = witness::find_out(connection, &*self.pool, limit).await?;
-                if pooling != Pooling::Session {
+                let heard = witness::hear(connection, &*self.pool, limit).await?;
+                if heard.pooling != Pooling::Session {
                     return Err(Error::SessionNotPinned);
+                }
+                if !heard.excludes {
+                    return Err(Error::unsupported(witness::NO_EXCLUSION));
                 }
                 keeps_sessions = true;
             }

@@ -49,19 +49,28 @@ async fn look<P: Pool>(
     judge_role(&facts, report);
     judge_limits(&facts, pool, options, report);
 
-    match witness::find_out(connection, pool, limit).await {
-        Ok(pooling) => judge_pooling(pooling, options.keeping, report),
-        Err(unknown @ Error::PoolExhausted { .. }) => {
-            let severity = match options.keeping {
-                // So is the first lock.
-                Keeping::Checked => Severity::Refusal,
-                Keeping::Trusted | Keeping::Pinned => Severity::Warning,
-            };
-            report.add_finding(severity, unknown.cause().to_string());
+    let severity = match options.keeping {
+        // So is the first lock.
+        Keeping::Checked => Severity::Refusal,
+        // They do not look.
+        Keeping::Trusted | Keeping::Pinned => Severity::Warning,
+    };
+    match witness::hear(connection, pool, limit).await {
+        Ok(heard) => {
+            judge_pooling(heard.pooling, options.keeping, report);
+            if !heard.excludes {
+                report.add_finding(severity, witness::NO_EXCLUSION);
+            }
+            Ok(())
         }
-        Err(error) => return Err(error),
+        Err(error) => match witness::missing(&error) {
+            Some(reason) => {
+                report.add_finding(severity, reason.to_string());
+                Ok(())
+            }
+            None => Err(error),
+        },
     }
-    Ok(())
 }
 
 /// What one row of [`statements::CHECKUP`] tells.

@@ -123,15 +123,16 @@ impl PostgresOptions {
         self
     }
 
-    /// Spares the look for a pooler that would give locks to more than one owner.
+    /// Spares the look for what would give a lock to more than one owner: a pooler, or several servers
+    /// behind one address.
     ///
     /// By default the first session, and the next one after a lock was found to be gone, opens
     /// another connection for a moment and finds out whether the server keeps the two apart. A
     /// pooler in session mode that has only one server session to lend cannot be looked into that
     /// way; whoever knows that it is in session mode can say so here.
     ///
-    /// Behind a pooler in transaction or statement mode locks then exclude nobody, and nothing
-    /// reports that.
+    /// Behind a pooler in transaction or statement mode, or where connections lead to several servers,
+    /// locks then exclude nobody, and nothing reports that.
     #[must_use]
     pub fn trust_session_pooling(mut self) -> Self {
         self.keeping = Keeping::Trusted;

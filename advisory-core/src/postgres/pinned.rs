@@ -40,7 +40,6 @@ pub(super) fn begin(server: Option<&Server>, dead_host: Option<DeadHost>) -> Arc
         let _ = write!(sql, ";\nSET LOCAL {name} = {value}");
     };
     set("statement_timeout", 0);
-    set("lock_timeout", 0);
     set("idle_in_transaction_session_timeout", 0);
     if server.is_some_and(Server::has_transaction_timeout) {
         set("transaction_timeout", 0);
@@ -80,7 +79,10 @@ impl<C: Connection> Pinned<C> {
     }
 
     async fn run(&mut self, sql: &str) -> Result<Vec<Row>, DriverError> {
-        let guarded = format!("SAVEPOINT advisory;\n{sql};\nRELEASE SAVEPOINT advisory");
+        // A wait leaves its own limit behind.
+        let guarded = format!(
+            "SAVEPOINT advisory;\nSET LOCAL lock_timeout = 0;\n{sql};\nRELEASE SAVEPOINT advisory"
+        );
         let outcome = if self.begun {
             self.connection.batch(&guarded).await
         } else {
@@ -187,7 +189,7 @@ mod tests {
     fn the_first_statement_begins_and_going_back_ends() {
         let fake = Fake::new()
             .expect("BEGIN", Ok(vec![vec![Value::Text("71".to_owned())]]))
-            .expect("SAVEPOINT advisory;\nSELECT", Ok(Vec::new()))
+            .expect("lock_timeout = 0;\nSELECT", Ok(Vec::new()))
             .expect("COMMIT", Ok(Vec::new()));
         let mut connection = pinned(&fake);
         let rows = block_on(connection.query(PID, &[])).unwrap();
@@ -209,7 +211,7 @@ mod tests {
         let fake = Fake::new()
             .expect("BEGIN", Err(failure("53200")))
             .expect("ROLLBACK TO", Ok(Vec::new()))
-            .expect("SAVEPOINT advisory;\nSELECT", Ok(Vec::new()));
+            .expect("lock_timeout = 0;\nSELECT", Ok(Vec::new()));
         let mut connection = pinned(&fake);
         let error = block_on(connection.query(PID, &[])).unwrap_err();
         assert!(error.has_code("53200") && !error.ends_session());

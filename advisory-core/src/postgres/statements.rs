@@ -1,8 +1,8 @@
 //! Every statement that is sent, and nothing else.
 //!
 //! All names are qualified with `pg_catalog`, functions, types, tables and operators alike, so
-//! that nothing a `search_path` leads to can take their place. The lock functions stand in SELECT
-//! lists only: in a WHERE they would lock rows that are not returned.
+//! that nothing a `search_path` leads to can take their place. The lock functions stand in lists of
+//! columns only: in a WHERE they would lock rows that are not returned.
 
 use crate::{LockKey, LockMode, spi::Claim};
 
@@ -185,7 +185,7 @@ SELECT (pg_catalog.pg_current_wal_flush_lsn()
 /// it is not. What comes after a grant is time in which the lock is held and nobody knows.
 ///
 /// The settings of the wait are to follow, as further columns. Columns: pid, and those.
-pub(super) const HOPE: &str =
+pub(super) const PRESUMED: &str =
     "SELECT pg_catalog.pg_backend_pid(), pg_catalog.set_config('advisory.wait', 'granted', true)";
 
 /// Ends the batch of a wait. No query is planned for it.
@@ -209,8 +209,12 @@ SELECT pg_catalog.pg_backend_pid()";
 /// Column: the mark, if it is still there.
 pub(super) const MARKED: &str = "SELECT pg_catalog.current_setting('advisory.mark', true)";
 
-/// Takes a lock, to see whether another connection is kept out. Its text begins in another way than
-/// that of all other locks, for those who look at statements.
+/// What a mark says.
+pub(super) const MARK_VALUE: &str = "left";
+
+/// Takes a lock, to see whether another connection is kept out. `key` is not negative.
+///
+/// It begins in another way than the statements of all other locks, for tests that look for those.
 ///
 /// Column: whether it was free.
 pub(super) fn trial_lock(key: i64) -> String {
@@ -223,9 +227,6 @@ pub(super) fn trial_lock(key: i64) -> String {
 pub(super) fn trial_unlock(key: i64) -> String {
     format!("VALUES (pg_catalog.pg_advisory_unlock({key}))")
 }
-
-/// What a mark says.
-pub(super) const MARK_VALUE: &str = "left";
 
 /// The statements for the keys of one key space, in one mode.
 #[derive(Debug)]
@@ -244,8 +245,8 @@ pub(super) struct Statements {
     /// of a `bigint` only.
     pub(super) exchange: Option<&'static str>,
     /// Waits for the key that `advisory.key`, or `advisory.class` and `advisory.object`, name in its
-    /// transaction, for `advisory.slice` ms, and leaves the outcome in `advisory.wait`. The text is
-    /// the same for all keys, so that it makes one entry in `pg_stat_statements`.
+    /// transaction, for `advisory.slice` ms, after [`PRESUMED`]; if it was not granted, it says so in
+    /// `advisory.wait`. The text is the same for all keys, so that it makes one entry in `pg_stat_statements`.
     pub(super) wait: &'static str,
     /// The function that waits, for servers without `plpgsql`.
     pub(super) lock_function: &'static str,

@@ -75,7 +75,7 @@ async fn wait_in_block(
     }
     let sql = format!(
         "{}, {};\n{};\n{}",
-        statements::HOPE,
+        statements::PRESUMED,
         set_local(&settings),
         Statements::of(claim).wait,
         statements::OUTCOME,

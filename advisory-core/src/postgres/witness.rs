@@ -1,53 +1,67 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use super::{Connection, DriverError, Pool, Value, driver::value, pooling, statements};
 use crate::{Cause, Error, Pooling, Result};
 
-/// Finds out what one connection of a pool cannot tell alone, by means of a second one: whether they
-/// keep their server sessions, and if they do, whether a lock of one is closed to the other.
+/// What a second connection has shown.
+pub(super) struct Testimony {
+    pub(super) pooling: Pooling,
+    /// Whether a lock of one connection is closed to another. Only tried where sessions are kept.
+    pub(super) excludes: bool,
+}
+
+/// What is wrong where locks exclude nobody.
+pub(super) const NO_EXCLUSION: &str = "a lock that one connection holds is not closed to another one; \
+     they lead to several servers, or to one that is not PostgreSQL";
+
+/// Finds out what one connection of a pool cannot tell alone, by means of a second one.
 ///
 /// # Errors
 ///
-/// As [`pooling::detect`]. [`Error::Unsupported`] if locks exclude nobody; `connection` holds nothing
-/// then. [`Error::Backend`] if there is no second connection to be had.
-pub(super) async fn find_out(
+/// As [`pooling::detect`]. [`Error::Backend`] if there is no second connection to be had.
+pub(super) async fn hear(
     connection: &mut impl Connection,
     pool: &impl Pool,
     limit: Duration,
-) -> Result<Pooling> {
+) -> Result<Testimony> {
     let other = pool.connect().await;
     let mut other = other.map_err(|error| Error::backend(NoWitness(error.cause())))?;
     let pooling = pooling::detect(connection, &mut other, limit / 2).await?;
-    if pooling == Pooling::Session {
-        try_out(connection, &mut other).await?;
-    }
-    Ok(pooling)
+    let excludes = pooling != Pooling::Session || excludes(connection, &mut other).await?;
+    Ok(Testimony { pooling, excludes })
 }
 
-/// Takes a lock that nobody else can mean, and has the other one try it.
-async fn try_out(connection: &mut impl Connection, other: &mut impl Connection) -> Result<()> {
+/// The reason, if this is the error of a second connection that was not to be had.
+pub(super) fn missing(error: &Error) -> Option<Cause> {
+    match error {
+        Error::PoolExhausted { source } => Some(Arc::clone(source)),
+        Error::Backend(cause) if cause.is::<NoWitness>() => Some(Arc::clone(cause)),
+        _ => None,
+    }
+}
+
+/// Takes a lock that nobody else can mean, and has the other one try it. `connection` does not keep it.
+async fn excludes(
+    connection: &mut impl Connection,
+    other: &mut impl Connection,
+) -> Result<bool, DriverError> {
     let key = fastrand::i64(0..);
     let (lock, unlock) = (statements::trial_lock(key), statements::trial_unlock(key));
     let is_had = yes(connection, &lock).await?;
-    let is_had_twice = yes(other, &lock).await?;
-    if is_had_twice {
-        yes(other, &unlock).await?;
-    }
+    let is_had_twice = yes(other, &lock).await;
     let is_given_back = yes(connection, &unlock).await?;
-    if is_had && !is_had_twice && is_given_back {
-        return Ok(());
+    if is_had_twice? {
+        yes(other, &unlock).await?;
+        return Ok(false);
     }
-    Err(Error::unsupported(
-        "a lock on one connection is not closed to another one; they lead to several servers, or to \
-         one that is not PostgreSQL",
-    ))
+    Ok(is_had && is_given_back)
 }
 
 /// Why there is no finding out.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "there is no second connection for finding out whether locks exclude anybody (see \
-     PostgresOptions::trust_session_pooling)"
+    "there is no second connection, by which to find out whether locks exclude anybody \
+     (PostgresOptions::trust_session_pooling does without)"
 )]
 struct NoWitness(#[source] Cause);
 
@@ -61,7 +75,10 @@ async fn yes(connection: &mut impl Connection, sql: &str) -> Result<bool, Driver
 mod tests {
     use futures::executor::block_on;
 
-    use super::{super::fake::Fake, *};
+    use super::{
+        super::fake::{Fake, failure},
+        *,
+    };
 
     fn answering(expected: impl IntoIterator<Item = (&'static str, bool)>) -> Fake {
         let expect =
@@ -84,12 +101,18 @@ mod tests {
             let mut theirs = vec![("pg_try_advisory_lock", is_had_twice)];
             theirs.extend(is_had_twice.then_some(("pg_advisory_unlock", true)));
             let other = answering(theirs);
-            let tried = block_on(try_out(&mut one.clone(), &mut other.clone()));
+            let tried = block_on(excludes(&mut one.clone(), &mut other.clone()));
             assert!(one.is_done() && other.is_done());
-            match tried {
-                Ok(()) => assert!(will_do),
-                Err(error) => assert!(!will_do && matches!(error, Error::Unsupported { .. })),
-            }
+            assert_eq!(tried.unwrap(), will_do);
         }
+    }
+
+    #[test]
+    fn what_was_had_is_given_back_if_the_other_fails() {
+        let one = answering([("pg_try_advisory_lock", true), ("pg_advisory_unlock", true)]);
+        let other = Fake::new().expect("pg_try_advisory_lock", Err(failure("42883")));
+        let tried = block_on(excludes(&mut one.clone(), &mut other.clone()));
+        assert!(tried.unwrap_err().has_code("42883"));
+        assert!(one.is_done());
     }
 }

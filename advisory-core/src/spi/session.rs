@@ -23,13 +23,16 @@ use crate::{FencingToken, Holder, LockKey, Result};
 ///
 /// The methods take `&mut self`: one call at a time. A call whose future is dropped leaves the
 /// session in a state that only dropping it can mend; the core keeps the future instead, and
-/// polls it to its end. Between two polls it waits until it is woken.
+/// polls it to its end.
 ///
 /// # For implementers
 ///
 /// Errors are mapped in the backend: a driver's error becomes the variant of
 /// [`Error`](crate::Error) that says what it means here, and
 /// [`Backend`](crate::Error::Backend) if it means nothing special.
+///
+/// A future that is pending has to wake whoever polled it last: it is not polled again before, however
+/// many callers come by.
 #[async_trait]
 pub trait LockSession: fmt::Debug + Send + 'static {
     /// Who this session is to the server and to others that look at it; `None` until the server has

@@ -4,7 +4,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use super::{Pooler, RawClient, log::DatabaseLog};
+use super::{PoolMode, Pooler, RawClient, log::DatabaseLog};
 
 /// A database that a test has to itself. Advisory locks are kept per database, so it is also a
 /// lock space of its own.
@@ -52,6 +52,16 @@ impl Database {
     pub(super) fn with_log(mut self, log: DatabaseLog) -> Self {
         self.log = Some(log);
         self
+    }
+
+    /// A URL of it for programs that do not pin their locks: past a pooler in transaction mode.
+    #[must_use]
+    pub fn url_without_pins(&self) -> &str {
+        if PoolMode::pins_all() {
+            &self.direct_url
+        } else {
+            &self.url
+        }
     }
 
     /// The same, with its users led through a pooler.

@@ -32,7 +32,8 @@ pub enum Guise {
     /// once it has changed the session's state: by a setting or a lock.
     PinningProxy,
     /// A balancer over several servers, or a server that takes locks and keeps nobody out: each
-    /// connection has its locks to itself.
+    /// connection has its locks to itself, as far as they are exclusive, taken one by one, and of a
+    /// `bigint`.
     Islands,
 }
 

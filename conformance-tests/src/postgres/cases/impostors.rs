@@ -122,6 +122,8 @@ pub(super) async fn look_needs_room_for_two(env: &PostgresEnv) {
         "{cause}"
     );
     assert!(cause.source().is_some());
+    let report = locks.check().await.unwrap();
+    assert!(!report.is_fit(), "{report}");
 
     role.limit_connections(env, 2).await;
     locks.keyed(KEY).with(async || ()).await.unwrap();
@@ -148,6 +150,11 @@ pub(super) async fn islands_give_trusted_locks_to_two(env: &PostgresEnv) {
     let first = one.keyed(KEY).lock().await.unwrap();
     let second = other.keyed(KEY).try_lock().await.unwrap();
     let second = second.expect("they have different locks");
+    let report = one.check().await.unwrap();
+    assert!(
+        report.is_fit() && report.to_string().contains("several servers"),
+        "{report}"
+    );
     first.release().await.unwrap();
     second.release().await.unwrap();
 }

@@ -30,9 +30,9 @@ pub(super) async fn shadowing_functions_have_no_effect(env: &PostgresEnv) {
              CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean
                  LANGUAGE sql AS 'SELECT true';
              CREATE FUNCTION public.current_setting(text) RETURNS text
-                 LANGUAGE sql AS 'SELECT ''acquired''';
+                 LANGUAGE sql AS 'SELECT ''granted''';
              CREATE FUNCTION public.set_config(text, text, boolean) RETURNS text
-                 LANGUAGE sql AS 'SELECT ''acquired''';
+                 LANGUAGE sql AS 'SELECT ''granted''';
              CREATE FUNCTION public.unnest(bigint[]) RETURNS SETOF bigint
                  LANGUAGE sql AS 'SELECT 0::bigint WHERE false';
              CREATE VIEW public.pg_locks AS SELECT 1 AS pid;
