@@ -36,7 +36,9 @@
 //! | a try that misses, held elsewhere: `PgAdvisoryLock` | 14,620 | | |
 //! | `try_lock`, sqlx | 12,787 | 0.87 (0.86–0.87) | 0.89 (0.87–0.97) |
 //!
-//! `with` costs what `lock` does.
+//! `with` costs what `lock` does. A try that misses here asks nobody while the holder's session has been
+//! heard of lately ([`silence_seen_within`](crate::Options::silence_seen_within)); after that it asks the
+//! server, as in one round of the five.
 //!
 //! Both send the same statements, one to take and one to give back; what is left is work of the client.
 //! Counted in instructions of one cycle on tokio-postgres (they do not depend on what else the machine
