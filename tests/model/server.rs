@@ -150,7 +150,10 @@ impl Postgres {
         let database = Fixture::shared().database().await;
         let timeout = Self::DEADLOCK_TIMEOUT.as_millis();
         database.set(&format!("deadlock_timeout = {timeout}")).await;
-        let url = database.url_without_pins().parse().expect("a URL of the fixture");
+        let url = database
+            .url_without_pins()
+            .parse()
+            .expect("a URL of the fixture");
         let pool = Pool::builder(Manager::new(url, NoTls))
             .max_size(Self::CONNECTIONS)
             .build()

@@ -4,7 +4,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::client::APPLICATION_NAME;
+use super::{client::APPLICATION_NAME, left_out::sessions_end};
 
 /// What the server puts in front of each line, by which the lines of a database are found.
 pub(super) const LINE_PREFIX: &str = "%m [%p] %q%d %a: ";
@@ -18,6 +18,10 @@ const PROVOKED: [&str; 2] = [
     "FATAL:  terminating connection due to administrator command",
     "FATAL:  connection to client lost",
 ];
+
+/// What it says when a pooler opens a connection for a client that has gone meanwhile, and its test's
+/// database with it.
+const LATE: &str = "FATAL:  database";
 
 /// The lines of a server's log that are about one database.
 #[derive(Debug)]
@@ -63,7 +67,8 @@ impl DatabaseLog {
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         let mut complaints = self.lines();
         complaints.retain(|line| {
-            let mut provoked = PROVOKED.iter().chain(&*expected);
+            let late = (!sessions_end()).then_some(&LATE);
+            let mut provoked = PROVOKED.iter().chain(&*expected).chain(late);
             COMPLAINTS.iter().any(|level| line.starts_with(level))
                 && !provoked.any(|text| line.contains(text))
         });
