@@ -179,10 +179,9 @@ impl<P: Pool> Shared<P> {
 
 /// Gives back a connection that no session will be on, if it is known to have nothing under way.
 async fn turned_away(connection: impl Connection, refused: Error) -> Error {
-    if matches!(
-        refused,
-        Error::NotPrimary | Error::Unsupported { .. } | Error::PoolExhausted { .. }
-    ) {
+    let is_idle = matches!(refused, Error::NotPrimary | Error::Unsupported { .. })
+        || witness::missing(&refused).is_some();
+    if is_idle {
         connection.recycle().await;
     }
     refused
