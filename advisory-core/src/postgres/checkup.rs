@@ -63,6 +63,10 @@ async fn look<P: Pool>(
             }
             Ok(())
         }
+        Err(full @ Error::LockTableFull { .. }) => {
+            report.add_finding(Severity::Refusal, full.to_string());
+            Ok(())
+        }
         Err(error) => match witness::missing(&error) {
             Some(reason) => {
                 report.add_finding(severity, reason.to_string());

@@ -49,7 +49,9 @@ async fn excludes(
     let (lock, unlock) = (statements::trial_lock(key), statements::trial_unlock(key));
     let is_had = yes(connection, &lock).await?;
     let is_had_twice = yes(other, &lock).await;
-    let is_given_back = yes(connection, &unlock).await?;
+    // Whoever cannot give it back must not go back to a pool with it.
+    let is_given_back = yes(connection, &unlock).await;
+    let is_given_back = is_given_back.map_err(DriverError::into_end_of_session)?;
     if is_had_twice? {
         yes(other, &unlock).await?;
         return Ok(false);
