@@ -20,8 +20,8 @@ const PROVOKED: [&str; 2] = [
 ];
 
 /// What it says when a pooler opens a connection for a client that has gone meanwhile, and its test's
-/// database with it.
-const LATE: &str = "FATAL:  database";
+/// database with it, or while the server stops.
+const LATE: [&str; 2] = ["FATAL:  database", "FATAL:  the database system is"];
 
 /// The lines of a server's log that are about one database.
 #[derive(Debug)]
@@ -67,7 +67,7 @@ impl DatabaseLog {
         let expected = self.expected.lock().unwrap_or_else(PoisonError::into_inner);
         let mut complaints = self.lines();
         complaints.retain(|line| {
-            let late = (!sessions_end()).then_some(&LATE);
+            let late = (!sessions_end()).then_some(&LATE).into_iter().flatten();
             let mut provoked = PROVOKED.iter().chain(&*expected).chain(late);
             COMPLAINTS.iter().any(|level| line.starts_with(level))
                 && !provoked.any(|text| line.contains(text))
