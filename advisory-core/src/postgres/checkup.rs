@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use super::{
-    Connection, DriverError, Pool, PostgresOptions, Value, driver::value, options::Keeping,
+    Connection, DriverError, Pool, PostgresOptions, Value, driver::answer, options::Keeping,
     product, statements, witness,
 };
 use crate::{Error, Pooling, Report, Result, Role, Severity, Usage};
@@ -17,9 +17,7 @@ pub(super) async fn check(
 ) -> Result<Report> {
     let mut connection = pool.connect().await?;
     let version = connection.batch(statements::VERSION).await?;
-    let version = value(&version).and_then(Value::text);
-    let version = version.ok_or_else(DriverError::unexpected_answer)?;
-    let mut report = Report::new(version);
+    let mut report = Report::new(answer(&version, Value::text)?);
     match look(&mut connection, pool, options, limit, &mut report).await {
         // What it is refused for is a finding.
         Err(refused @ Error::Unsupported { .. }) => {

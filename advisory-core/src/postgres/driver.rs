@@ -179,8 +179,14 @@ pub async fn polled_inside<T, G>(
 }
 
 /// The one value that an answer is about: the first in its last row.
-pub(super) fn value(rows: &[Row]) -> Option<&Value> {
-    rows.last()?.first()
+pub(super) fn answer<'a, T>(
+    rows: &'a [Row],
+    read: impl FnOnce(&'a Value) -> Option<T>,
+) -> Result<T, DriverError> {
+    let value = rows.last().and_then(|row| row.first());
+    value
+        .and_then(read)
+        .ok_or_else(DriverError::unexpected_answer)
 }
 
 /// What a driver reports when a statement fails.

@@ -5,7 +5,7 @@ use std::{
 
 use super::{
     Connection, DriverError, Param, Row, Value,
-    driver::value,
+    driver::answer,
     server::Server,
     statements,
     tag::{HeldTag, LockTag, mode_of},
@@ -43,8 +43,7 @@ pub(super) async fn held(
 /// Whether somebody waits for a lock that this session holds.
 pub(super) async fn is_awaited(connection: &mut impl Connection) -> Result<bool, DriverError> {
     let rows = connection.query(statements::AWAITED, &[]).await?;
-    let awaited = value(&rows).and_then(Value::bool);
-    awaited.ok_or_else(DriverError::unexpected_answer)
+    answer(&rows, Value::bool)
 }
 
 fn holder(row: Row, server: &Server, key: LockKey) -> Option<Holder> {

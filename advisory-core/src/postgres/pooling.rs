@@ -3,7 +3,7 @@ use std::{pin::pin, time::Duration};
 use futures::future::{Either, select};
 use futures_timer::Delay;
 
-use super::{Connection, DriverError, Row, Value, driver::value, statements};
+use super::{Connection, DriverError, Value, driver::answer, statements};
 use crate::{Error, Pooling, Result};
 
 /// How long an answer may take that another client's transaction might hold up.
@@ -79,8 +79,8 @@ pub(super) async fn detect(
         }
     }
     let rows = other.batch(statements::MARKED).await?;
-    Ok(match value(&rows).and_then(Value::text) {
-        Some(statements::MARK_VALUE) => Pooling::Session,
+    Ok(match answer(&rows, Value::text) {
+        Ok(statements::MARK_VALUE) => Pooling::Session,
         _ => Pooling::Reset,
     })
 }
@@ -88,17 +88,12 @@ pub(super) async fn detect(
 /// The process that serves a connection, after another statement.
 async fn pid(connection: &mut impl Connection, before: &str) -> Result<i32, DriverError> {
     let sql = format!("{before}{}", statements::PID);
-    number(&connection.batch(&sql).await?)
+    answer(&connection.batch(&sql).await?, Value::int4)
 }
 
 /// Leaves a mark on a session, and tells which process has it.
 async fn mark(connection: &mut impl Connection) -> Result<i32, DriverError> {
-    number(&connection.batch(statements::MARK).await?)
-}
-
-fn number(rows: &[Row]) -> Result<i32, DriverError> {
-    let number = value(rows).and_then(Value::int4);
-    number.ok_or_else(DriverError::unexpected_answer)
+    answer(&connection.batch(statements::MARK).await?, Value::int4)
 }
 
 #[cfg(test)]
@@ -109,7 +104,7 @@ mod tests {
 
     use super::{
         super::{
-            Value,
+            Row,
             fake::{Fake, failure},
         },
         *,

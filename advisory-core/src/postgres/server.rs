@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::{Connection, DriverError, Value, driver::value, product, statements};
+use super::{Connection, DriverError, Value, driver::answer, product, statements};
 use crate::{Error, Result, spi::SessionId};
 
 /// What is to be known of a server, and does not change while a backend uses it.
@@ -24,8 +24,7 @@ impl Server {
         // By the simple protocol: behind a pooler a prepared statement may not be found again, and
         // whether there is one is not known yet.
         let rows = connection.batch(statements::VERSION).await?;
-        let version = value(&rows).and_then(Value::text);
-        product::check(version.ok_or_else(DriverError::unexpected_answer)?)?;
+        product::check(answer(&rows, Value::text)?)?;
         let rows = connection.batch(statements::FACTS).await?;
         let facts = rows.first().and_then(|row| Self::read(row));
         let (server, standby) = facts.ok_or_else(DriverError::unexpected_answer)?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Connection, DriverError, Value, driver::value, server::Server, statements};
+use super::{Connection, DriverError, Value, driver::answer, server::Server, statements};
 
 /// What has to be seen to on a connection before a lock on it is safe.
 ///
@@ -99,9 +99,7 @@ impl Upkeep {
         }
         if matches!(self.idle, Idle::Due) {
             let rows = connection.query(statements::IDLE_OFF, &[]).await?;
-            let milliseconds = value(&rows).and_then(Value::int8);
-            let milliseconds = milliseconds.ok_or_else(DriverError::unexpected_answer)?;
-            self.idle = Idle::Off(milliseconds);
+            self.idle = Idle::Off(answer(&rows, Value::int8)?);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use futures::{
 };
 use futures_timer::Delay;
 
-use super::{Connection, DriverError, Value, driver::value, statements};
+use super::{Connection, DriverError, Value, driver::answer, statements};
 use crate::Result;
 
 /// How long the server may take to write its log to disk: less than it may take to answer, after
@@ -80,8 +80,7 @@ async fn is_on_disk(
 /// The place in the log that a statement tells.
 async fn place(connection: &mut impl Connection, sql: &str) -> Result<i64, DriverError> {
     let rows = connection.batch(sql).await?;
-    let place = value(&rows).and_then(Value::int8);
-    place.ok_or_else(DriverError::unexpected_answer)
+    answer(&rows, Value::int8)
 }
 
 #[cfg(test)]

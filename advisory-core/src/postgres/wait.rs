@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use super::{
     Connection, DriverError, Row, Value,
-    driver::value,
+    driver::answer,
     holders,
     server::Server,
     settings::set_local,
@@ -82,18 +82,16 @@ async fn wait_in_block(
     );
     let rows = connection.batch(&sql).await?;
     let pid = rows.first().and_then(|row| row.first()?.int4());
-    let outcome = value(&rows).and_then(Value::text);
-    let (Some(pid), Some(outcome)) = (pid, outcome) else {
-        return Err(DriverError::unexpected_answer());
-    };
-    let slice = match outcome.split_once(':') {
-        None if outcome == "granted" => Slice::GRANTED,
-        None if outcome == "timeout" => Slice::timed_out(false),
-        None if outcome == "readers" => Slice::timed_out(true),
-        Some(("deadlock", detail)) => {
+    let pid = pid.ok_or_else(DriverError::unexpected_answer)?;
+    let slice = match answer(&rows, Value::text)? {
+        "granted" => Slice::GRANTED,
+        "timeout" => Slice::timed_out(false),
+        "readers" => Slice::timed_out(true),
+        other => {
+            let detail = other.strip_prefix("deadlock:");
+            let detail = detail.ok_or_else(DriverError::unexpected_answer)?;
             Slice::deadlock((!detail.is_empty()).then(|| detail.to_owned()))
         }
-        _ => return Err(DriverError::unexpected_answer()),
     };
     Ok((slice, Some(pid)))
 }

@@ -1,6 +1,6 @@
 use std::{sync::Arc, time::Duration};
 
-use super::{Connection, DriverError, Pool, Value, driver::value, pooling, statements};
+use super::{Connection, DriverError, Pool, Value, driver::answer, pooling, statements};
 use crate::{Cause, Error, Pooling, Result};
 
 /// What a second connection has shown.
@@ -69,8 +69,7 @@ struct NoWitness(#[source] Cause);
 
 async fn yes(connection: &mut impl Connection, sql: &str) -> Result<bool, DriverError> {
     let rows = connection.batch(sql).await?;
-    let answer = value(&rows).and_then(Value::bool);
-    answer.ok_or_else(DriverError::unexpected_answer)
+    answer(&rows, Value::bool)
 }
 
 #[cfg(test)]
