@@ -2,7 +2,7 @@
 //! one thread, and those of tasks that have a guard.
 
 use std::{
-    future::Future,
+    future::{Future, poll_fn},
     mem,
     pin::pin,
     sync::{
@@ -16,7 +16,7 @@ use std::{
 };
 
 use advisory_backend_memory::MemoryBackend;
-use advisory_core::{LockGuard, LockManager};
+use advisory_core::{LockGuard, LockManager, Options};
 use futures::{FutureExt, executor::block_on, future::BoxFuture};
 
 /// A task that is polled by whoever wakes it.
@@ -82,6 +82,63 @@ fn tasks_of_one_session_wake_each_other() {
     });
     let ended = done.recv_timeout(Duration::from_secs(10));
     assert_eq!(ended, Ok(3), "a waker was called under a lock");
+}
+
+/// A release on one session grants the lock to another one, whose task goes on at once, and comes back
+/// to the first.
+#[test]
+fn whom_a_release_wakes_may_use_its_session() {
+    let (sender, done) = channel();
+    thread::spawn(move || {
+        let server = MemoryBackend::new();
+        let [ours, theirs] = [(); 2].map(|()| LockManager::new(server.clone()));
+        let session = block_on(ours.session()).unwrap();
+        let held = block_on(session.lock(&ours.keyed(1))).unwrap();
+        let task = {
+            let (session, other) = (session.clone(), ours.keyed(2));
+            Inline::spawn(async move {
+                let granted = theirs.keyed(1).lock().await.unwrap();
+                session.lock(&other).await.unwrap().release().await.unwrap();
+                granted.release().await.unwrap();
+            })
+        };
+        block_on(held.release()).unwrap();
+        sender.send(task.done.load(SeqCst)).unwrap();
+    });
+    let ended = done.recv_timeout(Duration::from_secs(10));
+    assert_eq!(ended, Ok(true), "a waker was called under a lock");
+}
+
+/// A session that is given up makes room for another one, whose task looks after a guard of the first.
+#[test]
+fn whom_a_lost_session_wakes_may_look_at_it() {
+    let (sender, done) = channel();
+    thread::spawn(move || {
+        let server = MemoryBackend::new().with_max_sessions(1);
+        let options = Options::new().answer_within(Duration::from_millis(100));
+        let locks = LockManager::with_options(server.clone(), options);
+        let session = block_on(locks.session()).unwrap();
+        let held = block_on(session.lock(&locks.keyed(1))).unwrap();
+        let other = locks.keyed(2);
+        let seen = Arc::new(AtomicBool::new(false));
+        let _task = {
+            let seen = Arc::clone(&seen);
+            Inline::spawn(async move {
+                let mut opening = pin!(locks.session());
+                poll_fn(|cx| {
+                    let opened = opening.as_mut().poll(cx).map(drop);
+                    seen.store(held.is_lost(), SeqCst);
+                    opened
+                })
+                .await;
+            })
+        };
+        server.stall();
+        assert!(block_on(session.lock(&other)).is_err());
+        sender.send(seen.load(SeqCst)).unwrap();
+    });
+    let ended = done.recv_timeout(Duration::from_secs(10));
+    assert_eq!(ended, Ok(true), "a session was dropped under a lock");
 }
 
 /// A task that has ended but for its wakers. The last of them takes the guard along.

@@ -5,12 +5,13 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::Waker,
-    thread,
 };
 
 use foldhash::HashMap;
 use futures::task::ArcWake;
 use smallvec::{SmallVec, smallvec};
+
+use super::hush;
 
 /// Wakes everybody who has asked for it, each of whom may do what the others wait for.
 ///
@@ -26,12 +27,10 @@ pub(super) struct Bell {
 #[derive(Debug, Default)]
 struct State {
     listeners: HashMap<u64, Waker>,
-    /// How many keep it quiet.
-    hushed: usize,
     due: Due,
 }
 
-/// Who is to be woken when it is quiet no more.
+/// Who is to be woken.
 #[derive(Debug, Default)]
 enum Due {
     #[default]
@@ -40,19 +39,7 @@ enum Due {
     All,
 }
 
-/// Keeps the bell quiet until it is dropped. A waker may run foreign code, which may come back to
-/// whatever is locked meanwhile.
-#[derive(Debug)]
-pub(super) struct Hush<'a> {
-    bell: &'a Bell,
-}
-
 impl Bell {
-    pub(super) fn hush(&self) -> Hush<'_> {
-        self.state().hushed += 1;
-        Hush { bell: self }
-    }
-
     pub(super) fn listen(&self, listener: u64, waker: &Waker) {
         let mut state = self.state();
         let known = state.listeners.get(&listener);
@@ -69,15 +56,14 @@ impl Bell {
         drop(forgotten);
     }
 
-    /// Wakes one of them, once nobody keeps the bell quiet.
-    pub(super) fn call(&self, listener: u64) {
-        let mut state = self.state();
-        match &mut state.due {
+    /// Wakes one of them, once this thread has locked no line.
+    pub(super) fn call(self: &Arc<Self>, listener: u64) {
+        match &mut self.state().due {
             due @ Due::Nobody => *due = Due::Some(smallvec![listener]),
             Due::Some(due) => due.push(listener),
             Due::All => {}
         }
-        ring(state);
+        self.ring_or_wait();
     }
 
     /// What they wait for is to be polled, without anybody being woken for it.
@@ -90,10 +76,33 @@ impl Bell {
         self.rung.swap(false, Ordering::AcqRel)
     }
 
-    fn call_all(&self) {
+    /// Wakes all of them, once this thread has locked no line.
+    pub(super) fn call_all(self: &Arc<Self>) {
+        self.state().due = Due::All;
+        self.ring_or_wait();
+    }
+
+    fn ring_or_wait(self: &Arc<Self>) {
+        if !hush::rings_later(self) {
+            self.ring();
+        }
+    }
+
+    /// Wakes whoever is due.
+    pub(super) fn ring(&self) {
         let mut state = self.state();
-        state.due = Due::All;
-        ring(state);
+        let wakers: SmallVec<[Waker; 2]> = match mem::take(&mut state.due) {
+            Due::Nobody => return,
+            Due::Some(due) => {
+                let listeners = due.iter().filter_map(|due| state.listeners.get(due));
+                listeners.cloned().collect()
+            }
+            Due::All => state.listeners.values().cloned().collect(),
+        };
+        drop(state);
+        for waker in wakers {
+            waker.wake();
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -102,40 +111,9 @@ impl Bell {
     }
 }
 
-/// Wakes whoever is due, unless it has to be quiet.
-fn ring(mut state: MutexGuard<'_, State>) {
-    if state.hushed > 0 {
-        return;
-    }
-    let wakers: SmallVec<[Waker; 2]> = match mem::take(&mut state.due) {
-        Due::Nobody => return,
-        Due::Some(due) => {
-            let listeners = due.iter().filter_map(|due| state.listeners.get(due));
-            listeners.cloned().collect()
-        }
-        Due::All => state.listeners.values().cloned().collect(),
-    };
-    drop(state);
-    for waker in wakers {
-        waker.wake();
-    }
-}
-
 impl ArcWake for Bell {
     fn wake_by_ref(bell: &Arc<Self>) {
         bell.set_rung();
         bell.call_all();
-    }
-}
-
-impl Drop for Hush<'_> {
-    fn drop(&mut self) {
-        let mut state = self.bell.state();
-        state.hushed -= 1;
-        if thread::panicking() {
-            // What it was that panicked, others may be waiting for.
-            state.due = Due::All;
-        }
-        ring(state);
     }
 }

@@ -31,8 +31,8 @@ pub(super) enum Answer {
     Alive,
 }
 
-/// How a call ended. Without the session, if that has not answered in time.
-pub(super) type Answered = (Option<Box<dyn LockSession>>, Result<Answer>);
+/// How a call ended.
+pub(super) type Answered = (Box<dyn LockSession>, Result<Answer>);
 
 impl Call {
     /// How long the session may take for this.
@@ -99,10 +99,9 @@ pub(super) async fn perform(
     answer_within: Duration,
 ) -> Answered {
     let limit = call.limit(answer_within);
-    match in_time(ask(&mut *session, call), limit).await {
-        Some(answer) => (Some(session), answer),
-        None => (None, Err(Error::unanswered(limit))),
-    }
+    let answer = in_time(ask(&mut *session, call), limit).await;
+    let answer = answer.unwrap_or_else(|| Err(Error::unanswered(limit)));
+    (session, answer)
 }
 
 async fn ask(session: &mut dyn LockSession, call: Call) -> Result<Answer> {

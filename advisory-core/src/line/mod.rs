@@ -3,6 +3,7 @@
 mod attendant;
 mod bell;
 mod call;
+mod hush;
 mod seat;
 mod state;
 mod ticket;
@@ -32,6 +33,7 @@ pub(crate) use self::{
 use self::{
     bell::Bell,
     call::{Answer, Call},
+    hush::Hush,
     seat::{Asked, Ended, Errand, Seat},
     state::State,
     ticket::Ticket,
@@ -245,7 +247,7 @@ impl Line {
         const ATTENDANT: TicketId = TicketId::MAX;
         self.bell.listen(ATTENDANT, cx.waker());
         {
-            let _hush = self.bell.hush();
+            let _hush = Hush::new(&self.bell);
             let mut state = self.state();
             // Nobody else might notice if a backend has forgotten to wake its caller.
             self.bell.set_rung();
@@ -280,7 +282,7 @@ impl Line {
     }
 
     /// Does what can be done without waiting: polls the call under way, and begins the next one.
-    /// Ready when there is nothing left to do. The bell has to be quiet while the state is locked.
+    /// Ready when there is nothing left to do. Bells have to be quiet while the state is locked.
     fn drive(&self, state: &mut State, departure: Departure) -> Poll<()> {
         let waker = waker_ref(&self.bell);
         let mut cx = Context::from_waker(&waker);
@@ -359,7 +361,7 @@ impl Line {
     /// As [`drive`](Self::drive), where there is no task to be woken. What nobody else will see to
     /// is then for the attendant.
     fn nudge(&self) {
-        let _hush = self.bell.hush();
+        let _hush = Hush::new(&self.bell);
         let mut state = self.state();
         let driven = self.drive(&mut state, Departure::AtOnce);
         if driven.is_pending() && state.has_orphans() {

@@ -10,6 +10,7 @@ use smallvec::{SmallVec, smallvec};
 use super::{
     TicketId,
     call::{Answer, Answered, Call, perform},
+    hush,
 };
 use crate::{
     Cause, Error, Result,
@@ -83,17 +84,20 @@ impl Seat {
             return Poll::Pending;
         };
         let is_probe = matches!(&errand[..], [asked] if matches!(asked.call, Call::Probe(_)));
-        let cause = answer.as_ref().err().map(Error::cause);
+        let error = answer.as_ref().err();
+        let cause = error.map(Error::cause);
+        let goes_on = match error {
+            None => true,
+            // Whatever may be the matter with it, nobody can rely on it.
+            Some(error) => !is_probe && !error.is_unanswered() && !session.is_lost(),
+        };
         let ended = deliver(errand, answer);
         // What the server does not know we hold, it may have given to others.
-        let misses_a_claim = ended.iter().any(Ended::misses_a_claim);
-        *self = match (session, cause) {
-            (_, None) if misses_a_claim => Self::Lost(None),
-            (Some(session), None) => Self::Idle(session),
-            // Whatever may be the matter with it, nobody can rely on it.
-            (_, Some(cause)) if is_probe => Self::Lost(Some(cause)),
-            (Some(session), Some(_)) if !session.is_lost() => Self::Idle(session),
-            (_, cause) => Self::Lost(cause),
+        *self = if goes_on && !ended.iter().any(Ended::misses_a_claim) {
+            Self::Idle(session)
+        } else {
+            hush::drop_later(session);
+            Self::Lost(cause)
         };
         Poll::Ready(ended)
     }

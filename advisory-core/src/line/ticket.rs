@@ -5,7 +5,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use super::{Departure, Line, TicketId, call::Answer, no_answer};
+use super::{Departure, Line, TicketId, call::Answer, hush::Hush, no_answer};
 use crate::Result;
 
 /// A call that is on its way. Its drop gives it up.
@@ -29,7 +29,7 @@ impl Future for Ticket<'_> {
             return Poll::Ready(self.done(ended.answer));
         }
         self.line.bell.listen(self.id, cx.waker());
-        let _hush = self.line.bell.hush();
+        let _hush = Hush::new(&self.line.bell);
         let mut state = self.line.state();
         let departure = mem::replace(&mut self.departure, Departure::WithOthers);
         let driven = self.line.drive(&mut state, departure);
