@@ -9,6 +9,7 @@
 use std::{
     future::{Future, poll_fn},
     panic::AssertUnwindSafe,
+    pin::pin,
     sync::{LazyLock, Weak},
     task::Poll,
     thread,
@@ -19,7 +20,8 @@ use futures::{
     FutureExt, StreamExt,
     channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded},
     executor::block_on,
-    future::{BoxFuture, Either, select},
+    future::{BoxFuture, select},
+    pending,
     stream::FuturesUnordered,
 };
 use futures_timer::Delay;
@@ -69,18 +71,23 @@ async fn run(mut works: UnboundedReceiver<BoxFuture<'static, ()>>) {
     }
 }
 
-/// Keeps the owner only while it polls: whoever leaves it last must find itself the last.
+/// Keeps the owner only while it looks: whoever leaves it last must find itself the last.
 async fn settled(owner: Weak<dyn LineOwner>) {
     Delay::new(MOMENT).await;
     loop {
-        let settled = poll_fn(|cx| match owner.upgrade() {
-            Some(owner) => owner.line().poll_left_behind(cx).map(|()| Some(owner)),
-            None => Poll::Ready(None),
+        let look = poll_fn(|cx| {
+            let owner = owner.upgrade();
+            Poll::Ready(owner.map(|owner| (owner.line().poll_left_behind(cx), owner)))
         });
-        match select(settled, Delay::new(LOOK)).await {
-            Either::Left((Some(owner), _)) => return owner.leave().await,
-            Either::Left((None, _)) => return,
-            Either::Right(_) => {}
+        let Some((settled, owner)) = look.await else {
+            return;
+        };
+        // The others may have left meanwhile, and taken the attendant for one who stays.
+        owner.leave().await;
+        if settled.is_ready() {
+            return;
         }
+        let woken = pin!(async { pending!() });
+        select(woken, Delay::new(LOOK)).await;
     }
 }
