@@ -94,6 +94,8 @@ pub(super) async fn lose_no_session_to_who_stops_waiting(env: &Env) {
             let next = within(DEADLINE, backend.open()).await;
             let mut next = next.expect("the session has come back").unwrap();
             take(&mut next, &[exclusive(1)]).await;
+            // The server may take a moment to see that it was dropped.
+            give_back(&mut next, &[exclusive(1)]).await;
             // What is dropped has to be opened anew, so there are polls to be interrupted.
             drop(next);
         }
