@@ -18,7 +18,7 @@
 //! prepared them. The pool adds none, if it recycles by
 //! [`RecyclingMethod::Fast`](deadpool_postgres::RecyclingMethod::Fast), as a pool of the backend's
 //! own does. The driver notices by itself when a connection closes; only a section that takes longer
-//! than five seconds costs an empty statement, every five seconds, to tell whether the network has gone
+//! than four seconds costs an empty statement, every four seconds, to tell whether the network has gone
 //! silent.
 //!
 //! # How a loss is noticed

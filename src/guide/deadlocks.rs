@@ -161,10 +161,11 @@
 //!
 //! | who waits for whom | what ends it |
 //! |---|---|
-//! | sections or sessions, each for a lock that the next one holds | [`Deadlock`](crate::Error::Deadlock) for one of them, about three seconds after the cycle closed (with a `deadlock_timeout` of 1 s) |
+//! | sections or sessions, each for a lock that the next one holds | [`Deadlock`](crate::Error::Deadlock) for one of them, about three seconds after the cycle closed (with a `deadlock_timeout` of 1 s; from 30 s on the server finds none, and timeouts end it) |
 //! | siblings of one owner | `Deadlock`, at once |
 //! | two tasks that each hold a *guard* and want the other's | their timeouts: to the server these are four owners, of which two wait and two do nothing |
 //! | a section that awaits a spawned task which wants its lock | a timeout |
+//! | in [pinned mode](super::servers#pinned-mode) a section that builds an index concurrently, and an owner that holds another lock and waits for that section | a timeout: the build waits for the owner's transaction, and the server does not see who waits for the build |
 //! | a lock, and a connection of a pool that is used up | the pool's limit; see [`choosing`](super::choosing) |
 //! | a lock, and a row lock, a mutex or a channel of your own | a timeout: the server sees one half at most |
 //!

@@ -87,10 +87,11 @@
 //!   [`Session::lost`](crate::Session::lost) to look at, or a
 //!   [`scope`](crate::Session::scope), which is watched as well.
 //! - While a nested call uses the connection, its answer is the sign of life. In a silent network a
-//!   nested wait may take its whole turn (at most 30 s) and then `answer_within` to end.
+//!   nested wait may take its whole turn (at most 30 s) and then `answer_within` to end. The turns of an
+//!   owner that somebody waits for are as long as the server needs to find a deadlock.
 //! - In a section shorter than half a second nothing is sent for it. In a longer one sqlx, whose
 //!   driver does not listen while it is idle, is probed every half second by an empty statement;
-//!   tokio-postgres only when nothing was heard for five seconds. A probe that fails, or is not
+//!   tokio-postgres only when nothing was heard for four seconds. A probe that fails, or is not
 //!   answered, is a loss.
 //! - A section that had better go on is told so:
 //!   [`on_loss(OnLoss::Continue)`](crate::Lock::on_loss). It is not watched, and hears of the loss at
@@ -203,7 +204,7 @@
 //!
 //! The server looks at a socket only between statements, so a wait that was abandoned stays in its
 //! queue to the end of its slice. That is at most 0.4 × `deadlock_timeout` (0.4 s by default);
-//! 1.5 × `deadlock_timeout` (at most 5 s) for an owner that holds other locks and has waited for
+//! 1.5 × `deadlock_timeout` (at most 30 s) for an owner that holds other locks and has waited for
 //! longer than `deadlock_timeout`; and up to 30 s for a writer that has waited behind readers for
 //! long.
 //!

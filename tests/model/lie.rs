@@ -1,5 +1,7 @@
 //! A double that lies about one thing, to see that it is found out.
 
+use std::time::Duration;
+
 use advisory::{
     Error, FencingToken, Holder, LockBackend, LockKey, LockMode, LockSession, Report, Result,
     SessionId,
@@ -98,6 +100,10 @@ impl LockSession for LyingSession {
 
     fn notices_loss(&self) -> bool {
         self.inner.notices_loss()
+    }
+
+    fn finds_deadlocks_within(&self) -> Option<Duration> {
+        self.inner.finds_deadlocks_within()
     }
 
     async fn submit(&mut self, batch: &[Request]) -> Result<Vec<bool>> {

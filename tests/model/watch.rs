@@ -1,7 +1,7 @@
 //! Looks over the shoulders of sessions, so that it is known whose each one is and what it is
 //! doing.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use advisory::{
     FencingToken, Holder, LockBackend, LockKey, LockSession, Report, Result, SessionId,
@@ -78,6 +78,10 @@ impl LockSession for WatchedSession {
 
     fn notices_loss(&self) -> bool {
         self.inner.notices_loss()
+    }
+
+    fn finds_deadlocks_within(&self) -> Option<Duration> {
+        self.inner.finds_deadlocks_within()
     }
 
     async fn submit(&mut self, batch: &[Request]) -> Result<Vec<bool>> {

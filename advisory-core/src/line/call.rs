@@ -36,12 +36,14 @@ pub(super) type Answered = (Box<dyn LockSession>, Result<Answer>);
 
 impl Call {
     /// How long the session may take for this.
-    fn limit(&self, answer_within: Duration) -> Duration {
+    fn limit(&self, session: &dyn LockSession, answer_within: Duration) -> Duration {
         match self {
             Self::Probe(limit) => *limit,
             Self::Wait(_, turn) => {
                 let lasts = turn.patience.unwrap_or(Turn::LONGEST);
-                answer_within.saturating_add(lasts.min(Turn::LONGEST))
+                let in_a_cycle = session.finds_deadlocks_within().unwrap_or_default();
+                let in_a_cycle = in_a_cycle.min(turn.patience_in_a_cycle.unwrap_or(in_a_cycle));
+                answer_within.saturating_add(lasts.max(in_a_cycle).min(Turn::LONGEST))
             }
             _ => answer_within,
         }
@@ -98,7 +100,7 @@ pub(super) async fn perform(
     call: Call,
     answer_within: Duration,
 ) -> Answered {
-    let limit = call.limit(answer_within);
+    let limit = call.limit(&*session, answer_within);
     let answer = in_time(ask(&mut *session, call), limit).await;
     let answer = answer.unwrap_or_else(|| Err(Error::unanswered(limit)));
     (session, answer)

@@ -127,6 +127,7 @@ impl Owner {
         let mut deadlocked = false;
         loop {
             turn.patience = patience.remaining();
+            turn.patience_in_a_cycle = turn.patience;
             if turn.patience == Some(Duration::ZERO) {
                 return Err(self.timed_out(claim, patience).await);
             }

@@ -4,7 +4,7 @@ use super::{
     Connection, DriverError, Pool, PostgresOptions, Value, driver::answer, options::Keeping,
     product, statements, witness,
 };
-use crate::{Error, Pooling, Report, Result, Role, Severity, Usage};
+use crate::{Error, Pooling, Report, Result, Role, Severity, Usage, spi::Turn};
 
 /// Longer than this nobody wants to wait for a deadlock to be found.
 const LONG_DEADLOCK_TIMEOUT: Duration = Duration::from_secs(10);
@@ -150,13 +150,16 @@ fn judge_role(facts: &Facts, report: &mut Report) {
             "fsync is off; after a crash of its host the server may give fencing tokens out again",
         );
     }
-    if facts.deadlock_timeout > LONG_DEADLOCK_TIMEOUT {
+    let after = facts.deadlock_timeout;
+    if after >= Turn::LONGEST {
         report.add_finding(
             Severity::Warning,
-            format!(
-                "deadlock_timeout is {:?}; that long owners in a deadlock wait for each other",
-                facts.deadlock_timeout
-            ),
+            format!("deadlock_timeout is {after:?}; only timeouts end a deadlock, for no wait is that long"),
+        );
+    } else if after > LONG_DEADLOCK_TIMEOUT {
+        report.add_finding(
+            Severity::Warning,
+            format!("deadlock_timeout is {after:?}; a deadlock lasts twice as long, at least"),
         );
     }
 }

@@ -4,8 +4,7 @@ use std::{
 };
 
 use super::{
-    Connection, DriverError, Param, Row, Value,
-    driver::answer,
+    Connection, DriverError, Param, Row,
     server::Server,
     statements,
     tag::{HeldTag, LockTag, mode_of},
@@ -40,10 +39,18 @@ pub(super) async fn held(
         .collect()
 }
 
-/// Whether somebody waits for a lock that this session holds.
-pub(super) async fn is_awaited(connection: &mut impl Connection) -> Result<bool, DriverError> {
+/// Whether somebody waits for a lock that this session holds, and how long a wait lasts by now before
+/// the server looks for deadlocks.
+pub(super) async fn is_awaited(
+    connection: &mut impl Connection,
+) -> Result<(bool, Duration), DriverError> {
     let rows = connection.query(statements::AWAITED, &[]).await?;
-    answer(&rows, Value::bool)
+    let row = match rows.first().map(Vec::as_slice) {
+        Some([awaited, timeout]) => awaited.bool().zip(timeout.int8()),
+        _ => None,
+    };
+    let (awaited, timeout) = row.ok_or_else(DriverError::unexpected_answer)?;
+    Ok((awaited, Duration::from_millis(timeout.unsigned_abs())))
 }
 
 fn holder(row: Row, server: &Server, key: LockKey) -> Option<Holder> {

@@ -105,7 +105,8 @@ impl PostgresOptions {
     /// - The locks are session-level ones all the same: they are released one by one, and a wait that
     ///   ends in vain, or in a deadlock, takes none of the others with it.
     /// - The transaction is `READ COMMITTED`, writes nothing, and holds no snapshot while it is idle, so
-    ///   it is in the way of no vacuum and no index build. `idle_in_transaction_session_timeout` and
+    ///   then it is in the way of no vacuum and no index build. One that waits for another lock while it
+    ///   holds one is: a build that begins meanwhile waits until all is given back. `idle_in_transaction_session_timeout` and
     ///   `transaction_timeout` are off inside it, and so are the timeouts for statements and locks.
     /// - A section takes one round trip more than without: the transaction's end. No statement is
     ///   prepared by name, so poolers that know nothing of those will do.

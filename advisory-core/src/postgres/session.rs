@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use async_lock::SemaphoreGuardArc;
@@ -179,7 +180,10 @@ impl<C: Connection> PostgresSession<C> {
         let deadlock_timeout = self.server.deadlock_timeout;
         let in_a_cycle = slice::is_suspicious(turn, deadlock_timeout) && {
             let awaited = holders::is_awaited(&mut self.connection).await;
-            awaited.map_err(|error| self.failed(error))?
+            let (awaited, now) = awaited.map_err(|error| self.failed(error))?;
+            // For the turns to come: how long this one may last is settled.
+            self.server.deadlock_timeout = now;
+            awaited
         };
         let slice = slice::length(turn, deadlock_timeout, in_a_cycle);
         let wait = wait::wait(&mut self.connection, &self.server, claim, slice);
@@ -320,6 +324,11 @@ impl<C: Connection> LockSession for PostgresSession<C> {
 
     fn notices_loss(&self) -> bool {
         self.connection.notices_closing()
+    }
+
+    fn finds_deadlocks_within(&self) -> Option<Duration> {
+        let within = slice::finds_deadlocks_within(self.server.deadlock_timeout);
+        Some(within)
     }
 
     async fn submit(&mut self, batch: &[Request]) -> Result<Vec<bool>> {

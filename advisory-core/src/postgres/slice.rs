@@ -12,8 +12,8 @@ use crate::spi::Turn;
 /// No short slice is longer than this, however patient the server is: an abandoned wait stays
 /// queued to the end of its slice.
 const SHORT_CAP: Duration = Duration::from_secs(1);
-/// Nor is one that is meant for the server's deadlock check.
-const LONG_CAP: Duration = Duration::from_secs(5);
+/// Nor is one of a writer behind readers, while somebody wants its session.
+const WANTED_CAP: Duration = Duration::from_secs(5);
 /// Nor one that is meant to outlast readers.
 const WRITER_CAP: Duration = Duration::from_secs(30);
 /// The server counts in milliseconds, and reads zero as no limit.
@@ -22,24 +22,34 @@ const LEAST: Duration = Duration::from_millis(1);
 /// How long to wait this time, on a server with this `deadlock_timeout`.
 ///
 /// - A slice is normally at most 0.4 D, so that an index build behind it survives.
-/// - A session that may be part of a cycle gets 1.5 D, because the server looks for cycles once a
-///   wait has lasted D. That is for a session that somebody waits for, and no other: beside an
-///   index build it is chance whose check comes first.
+/// - A session that may be part of a cycle gets [what finds it](finds_deadlocks_within). That is for a
+///   session that somebody waits for, and no other: beside an index build it is chance whose check
+///   comes first. The news of a loss has to wait for it; or else a deadlock would go on for ever.
 /// - Each end of a slice lets queued readers in, so a writer behind them doubles its slices until
 ///   it outlasts those that are there. While somebody wants the session it stops at 1.5 D.
 pub(super) fn length(turn: Turn, deadlock_timeout: Duration, in_a_cycle: bool) -> Duration {
-    let long = deadlock_timeout.mul_f64(1.5).min(LONG_CAP);
-    let slice = if turn.behind_readers > 0 {
-        let cap = if turn.wanted { long } else { WRITER_CAP };
-        short(deadlock_timeout)
-            .saturating_mul(2_u32.saturating_pow(turn.behind_readers))
-            .min(cap)
+    let long = finds_deadlocks_within(deadlock_timeout);
+    let (slice, patience) = if turn.behind_readers > 0 {
+        let cap = if turn.wanted {
+            long.min(WANTED_CAP)
+        } else {
+            WRITER_CAP
+        };
+        let doubled = 2_u32.saturating_pow(turn.behind_readers);
+        let slice = short(deadlock_timeout).saturating_mul(doubled);
+        (slice.min(cap), turn.patience)
     } else if in_a_cycle {
-        long
+        (long, turn.patience_in_a_cycle)
     } else {
-        short(deadlock_timeout)
+        (short(deadlock_timeout), turn.patience)
     };
-    slice.min(turn.patience.unwrap_or(slice)).max(LEAST)
+    slice.min(patience.unwrap_or(slice)).max(LEAST)
+}
+
+/// How long a wait has to be for the server to find a cycle that it is part of: it looks once the wait
+/// has lasted D. Where D is [longer than any turn](Turn::LONGEST), it finds none.
+pub(super) fn finds_deadlocks_within(deadlock_timeout: Duration) -> Duration {
+    deadlock_timeout.mul_f64(1.5).min(Turn::LONGEST)
 }
 
 /// Whether it is time to ask if somebody waits for the session, which is what makes a cycle. Not
@@ -87,7 +97,23 @@ mod tests {
     #[test]
     fn a_session_that_may_be_in_a_cycle_lets_the_server_look_for_it() {
         assert_eq!(length(after(2 * D), D, true), LONG);
-        assert_eq!(length(after(100 * D), 10 * D, true), LONG_CAP);
+        assert_eq!(length(after(100 * D), 10 * D, true), 10 * LONG);
+        assert_eq!(length(after(100 * D), 29 * D, true), Turn::LONGEST);
+    }
+
+    #[test]
+    fn only_the_caller_s_own_patience_ends_a_slice_sooner_that_finds_a_deadlock() {
+        let turn = Turn {
+            patience: Some(D / 2),
+            ..after(2 * D)
+        };
+        assert_eq!(length(turn, D, true), LONG);
+        let patience_in_a_cycle = Some(D / 4);
+        let turn = Turn {
+            patience_in_a_cycle,
+            ..turn
+        };
+        assert_eq!(length(turn, D, true), D / 4);
     }
 
     #[test]

@@ -102,7 +102,7 @@ SELECT l.classid::pg_catalog.int4,
 
 /// Whether anybody waits for an advisory lock of the asking session.
 ///
-/// Column: that.
+/// Columns: that, `deadlock_timeout` in ms.
 pub(super) const AWAITED: &str = "\
 SELECT EXISTS (
   SELECT
@@ -117,7 +117,10 @@ SELECT EXISTS (
      AND held.pid OPERATOR(pg_catalog.=) pg_catalog.pg_backend_pid()
      AND held.granted
      AND NOT wanted.granted
-)";
+),
+       (SELECT s.setting::pg_catalog.int8
+          FROM pg_catalog.pg_settings AS s
+         WHERE s.name OPERATOR(pg_catalog.=) 'deadlock_timeout')";
 
 /// The holders of a lock in the asking session's database: `$1` is its `classid`, `$2` its
 /// `objid`, `$3` its `objsubid`. A prepared transaction has no process id; it shows as 0.

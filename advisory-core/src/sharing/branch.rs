@@ -334,6 +334,14 @@ impl LockSession for Branch {
         self.trunk.line().notices_loss()
     }
 
+    /// Of the waits aside: on the trunk none lasts.
+    fn finds_deadlocks_within(&self) -> Option<Duration> {
+        let aside = self.aside.values();
+        aside
+            .filter_map(|aside| aside.session.finds_deadlocks_within())
+            .max()
+    }
+
     async fn submit(&mut self, batch: &[Request]) -> Result<Vec<bool>> {
         self.check()?;
         self.wait_for_nothing_but(None).await;

@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use async_trait::async_trait;
 
@@ -63,6 +63,13 @@ pub trait LockSession: fmt::Debug + Send + 'static {
     /// - [`NotPrimary`](crate::Error::NotPrimary): the server has become, or always was, a standby.
     /// - [`Backend`](crate::Error::Backend): everything else.
     async fn submit(&mut self, batch: &[Request]) -> Result<Vec<bool>>;
+
+    /// How long a turn has to last for the server to see that it is part of a deadlock, where that is
+    /// not at once. The turns of a session that may be part of one can be that long, whatever
+    /// [`Turn::patience`] says, if [`Turn::patience_in_a_cycle`] allows.
+    fn finds_deadlocks_within(&self) -> Option<Duration> {
+        None
+    }
 
     /// Waits for the claim, for one [`Turn`]: as long as the session sees fit, and no longer than
     /// [`Turn::patience`] and [`Turn::LONGEST`].

@@ -4,8 +4,12 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Turn {
-    /// How much longer the caller is willing to wait; `None` is without limit.
+    /// How long the turn may be; `None` is without limit. It is what is left of the caller's patience,
+    /// or less: somebody may have to be told in time that what the session holds is lost.
     pub patience: Option<Duration>,
+    /// How long it may be where a server would not find a deadlock sooner: what is left of the caller's
+    /// patience. See [`LockSession::finds_deadlocks_within`](super::LockSession::finds_deadlocks_within).
+    pub patience_in_a_cycle: Option<Duration>,
     /// How long the caller has waited for this claim so far.
     pub waited: Duration,
     /// Whether the session holds other claims. Only then can its wait be part of a deadlock.
@@ -42,6 +46,7 @@ impl Turn {
     pub fn first(patience: Option<Duration>) -> Self {
         Self {
             patience,
+            patience_in_a_cycle: patience,
             ..Self::default()
         }
     }

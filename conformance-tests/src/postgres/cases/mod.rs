@@ -3,10 +3,16 @@
 mod inspected;
 mod role;
 
-use std::env;
+use std::{env, sync::Arc};
+
+use advisory_core::LockManager;
 
 use super::{PoolMode, PostgresEnv};
-use crate::list::list;
+use crate::{
+    list::list,
+    outcome::victims,
+    sync::{DEADLINE, Rendezvous},
+};
 
 list! {
     ($)
@@ -42,6 +48,7 @@ list! {
         outlasts_timeouts_of_the_role
         leaves_settings_alone
         holds_without_a_transaction
+        finds_deadlocks_of_a_patient_server
         cancelled_leaves_outer_locks
         with_thousands_of_locks_held
     }
@@ -108,6 +115,23 @@ fn idle() -> &'static str {
     } else {
         "idle"
     }
+}
+
+/// How many owners are told that they wait for each other.
+async fn victims_of_a_cycle(env: &PostgresEnv, locks: &LockManager) -> usize {
+    let both_inside = Arc::new(Rendezvous::of(2));
+    let tasks = [("a", "b"), ("b", "a")].map(|(outer, inner)| {
+        let (locks, both_inside) = (locks.clone(), Arc::clone(&both_inside));
+        env.spawn(async move {
+            let (outer, inner) = (locks.named(outer), locks.named(inner));
+            let crossing = outer.with(async || {
+                both_inside.reached().await;
+                inner.with_timeout(DEADLINE, async || ()).await
+            });
+            crossing.await.unwrap()
+        })
+    });
+    victims(tasks).await
 }
 
 /// How often a case that says so does its work: as often as `ADVISORY_CASE_REPEATS` says, which

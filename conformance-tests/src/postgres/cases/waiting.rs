@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 use advisory_core::{Error, LockManager, postgres::Value};
 use futures::future::{Either, select};
 
-use super::{idle, inspected::Inspected, repeats, role::Role};
+use super::{idle, inspected::Inspected, repeats, role::Role, victims_of_a_cycle};
 use crate::{
     postgres::{PostgresEnv, RawClient, Tap, options},
     sync::{DEADLINE, pause},
@@ -128,6 +128,13 @@ async fn outlast_timeouts(env: &PostgresEnv, locks: LockManager) {
     for waiter in waiting {
         waiter.await.unwrap();
     }
+}
+
+/// The server looks for them later than a turn lasts otherwise.
+pub(super) async fn finds_deadlocks_of_a_patient_server(env: &PostgresEnv) {
+    env.database().set("deadlock_timeout = '5500ms'").await;
+    let locks = env.manager_with_pool_of(2).await;
+    assert_eq!(victims_of_a_cycle(env, &locks).await, 1);
 }
 
 /// What a wait changes on its connection ends with the wait.

@@ -1,18 +1,11 @@
 //! A role that may not run a DO block waits all the same, by plain statements.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use advisory_core::Error;
 
-use super::role::Role;
-use crate::{
-    outcome::victims,
-    postgres::PostgresEnv,
-    sync::{DEADLINE, Rendezvous},
-};
+use super::{role::Role, victims_of_a_cycle};
+use crate::{postgres::PostgresEnv, sync::DEADLINE};
 
 const SHORT: Duration = Duration::from_millis(200);
 
@@ -91,20 +84,8 @@ pub(super) async fn deadlocks_are_found(env: &PostgresEnv) {
     env.database().set("deadlock_timeout = '100ms'").await;
     env.expect_in_log("ERROR:  deadlock detected");
     let role = role(env).await;
-    let both_inside = Arc::new(Rendezvous::of(2));
     let locks = env.manager_at(role.url()).await;
-    let tasks = [("a", "b"), ("b", "a")].map(|(outer, inner)| {
-        let (locks, both_inside) = (locks.clone(), Arc::clone(&both_inside));
-        env.spawn(async move {
-            let (outer, inner) = (locks.named(outer), locks.named(inner));
-            let crossing = outer.with(async || {
-                both_inside.reached().await;
-                inner.with_timeout(DEADLINE, async || ()).await
-            });
-            crossing.await.unwrap()
-        })
-    });
-    assert_eq!(victims(tasks).await, 1);
+    assert_eq!(victims_of_a_cycle(env, &locks).await, 1);
     assert_eq!(env.held().await, []);
     role.remove(env).await;
 }
