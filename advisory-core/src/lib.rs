@@ -49,6 +49,7 @@ mod lock;
 mod manager;
 mod mode;
 mod namespace;
+mod news;
 mod options;
 mod owner;
 mod patience;

@@ -2,6 +2,7 @@
 
 use std::{
     future::Future,
+    panic::{AssertUnwindSafe, catch_unwind},
     pin::{Pin, pin},
     sync::{LazyLock, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker},
@@ -164,7 +165,8 @@ impl Clock {
         loop {
             thread::sleep(TICK);
             for entry in self.over() {
-                entry.waker.wake();
+                // It is everybody's clock, and must go on if somebody's waker panics.
+                _ = catch_unwind(AssertUnwindSafe(|| entry.waker.wake()));
             }
             let mut state = self.state();
             idle = if state.entries.is_empty() {

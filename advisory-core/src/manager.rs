@@ -5,7 +5,6 @@ use std::{
     time::Duration,
 };
 
-use event_listener::Event;
 use futures_timer::Delay;
 
 use crate::{
@@ -15,6 +14,7 @@ use crate::{
     key::KeySpace,
     ledger::Ledger,
     line::attend,
+    news::News,
     owner::{Baton, Owner, Place, Queues},
     patience::Patience,
     sharing::SharedSessions,
@@ -78,7 +78,7 @@ impl LockManager {
                 ledger: Ledger::new(options.silent_within),
                 queues: Arc::default(),
                 lifecycle: Mutex::default(),
-                vacated: Event::new(),
+                vacated: News::default(),
             }),
         }
     }
@@ -351,7 +351,7 @@ pub(crate) struct Shared {
     pub(crate) queues: Arc<Queues>,
     lifecycle: Mutex<Lifecycle>,
     /// Notified when the last admission ends.
-    vacated: Event,
+    vacated: News,
 }
 
 #[derive(Debug, Default)]
@@ -468,8 +468,10 @@ impl Drop for Admission {
     fn drop(&mut self) {
         let mut lifecycle = self.shared.lifecycle();
         lifecycle.admitted -= 1;
-        if lifecycle.admitted == 0 && lifecycle.closed {
-            self.shared.vacated.notify(usize::MAX);
+        let is_last = lifecycle.admitted == 0 && lifecycle.closed;
+        drop(lifecycle);
+        if is_last {
+            self.shared.vacated.tell();
         }
     }
 }

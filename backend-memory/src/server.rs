@@ -133,10 +133,15 @@ impl State {
         if !self.openers.contains(&opener) {
             self.openers.push_back(opener);
         }
-        let first = self.first_opener(pool.id()) == Some(session);
-        let alive = self.sessions.values();
-        let full = pool.is_full(|| alive.filter(|alive| alive.pool == pool.id()).count());
-        if self.stalled || full || !first {
+        // There has to be room for those who came earlier, too.
+        let taken = || {
+            let alive = self.sessions.values();
+            let alive = alive.filter(|alive| alive.pool == pool.id());
+            let mut openers = self.openers.iter().filter(|(of, _)| *of == pool.id());
+            let earlier = openers.position(|(_, opener)| *opener == session);
+            alive.count() + earlier.unwrap_or(0)
+        };
+        if self.stalled || pool.is_full(taken) {
             return Poll::Pending;
         }
         let alive = Alive {

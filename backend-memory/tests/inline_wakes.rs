@@ -16,7 +16,7 @@ use std::{
 };
 
 use advisory_backend_memory::MemoryBackend;
-use advisory_core::{LockGuard, LockManager, Options};
+use advisory_core::{LockGuard, LockManager, Options, Sessions};
 use futures::{FutureExt, executor::block_on, future::BoxFuture};
 
 /// A task that is polled by whoever wakes it.
@@ -139,6 +139,57 @@ fn whom_a_lost_session_wakes_may_look_at_it() {
     });
     let ended = done.recv_timeout(Duration::from_secs(10));
     assert_eq!(ended, Ok(true), "a session was dropped under a lock");
+}
+
+/// The end of the last lock ends the wait of whoever closes the manager.
+#[test]
+fn who_closes_goes_on_in_the_drop_of_the_last_guard() {
+    let (sender, done) = channel();
+    thread::spawn(move || {
+        let locks = LockManager::new(MemoryBackend::new());
+        let guard = block_on(locks.keyed(1).lock()).unwrap();
+        let closing = Inline::spawn(async move { locks.close().await.unwrap() });
+        drop(guard);
+        sender.send(closing.done.load(SeqCst)).unwrap();
+    });
+    let ended = done.recv_timeout(Duration::from_secs(10));
+    assert_eq!(ended, Ok(true), "a waker was called under a lock");
+}
+
+/// Siblings wait for each other without the server, and owners of a shared session do.
+#[test]
+fn who_waits_locally_goes_on_in_the_release() {
+    let (sender, done) = channel();
+    thread::spawn(move || {
+        let locks = LockManager::new(MemoryBackend::new());
+        let session = block_on(locks.session()).unwrap();
+        let lock = locks.keyed(1);
+        let held = block_on(session.scope(lock.lock())).unwrap().unwrap();
+        let sibling = {
+            let lock = lock.clone();
+            Inline::spawn(async move {
+                let section = session.scope(lock.with(async || ()));
+                section.await.unwrap().unwrap();
+            })
+        };
+        block_on(held.release()).unwrap();
+
+        let options = Options::new().sessions(Sessions::Shared);
+        let locks = LockManager::with_options(MemoryBackend::new(), options);
+        let held = block_on(locks.keyed(1).lock()).unwrap();
+        let session = block_on(locks.session()).unwrap();
+        let other = {
+            let lock = locks.keyed(1);
+            Inline::spawn(async move {
+                session.lock(&lock).await.unwrap().release().await.unwrap();
+            })
+        };
+        block_on(held.release()).unwrap();
+        let ended = [sibling, other].map(|task| task.done.load(SeqCst));
+        sender.send(ended).unwrap();
+    });
+    let ended = done.recv_timeout(Duration::from_secs(10));
+    assert_eq!(ended, Ok([true; 2]), "a waker was called under a lock");
 }
 
 /// A task that has ended but for its wakers. The last of them takes the guard along.

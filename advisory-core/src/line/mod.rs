@@ -12,14 +12,14 @@ mod vitals;
 use std::{
     collections::VecDeque,
     fmt,
-    future::poll_fn,
+    future::{Future, poll_fn},
     mem,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError, Weak,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, ready},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures::{future::BoxFuture, task::waker_ref};
@@ -77,6 +77,10 @@ pub(crate) trait LineOwner: fmt::Debug + Send + Sync + 'static {
     fn leave(self: Arc<Self>) -> BoxFuture<'static, ()>;
 }
 
+/// How long those who have been answered together are given to ask together for more. As a rule they
+/// need microseconds. It bounds how long a call may have to wait that is polled once and left alone.
+const BOARDING: Duration = Duration::from_millis(100);
+
 /// When the next errand begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Departure {
@@ -88,6 +92,22 @@ enum Departure {
 
 /// Names a call, and whoever listens to the bell for it.
 pub(crate) type TicketId = u64;
+
+/// Who listens to the bell without a call of his own. Both may at once.
+#[derive(Clone, Copy, Debug)]
+enum Listener {
+    Attendant,
+    Recycler,
+}
+
+impl Listener {
+    fn id(self) -> TicketId {
+        match self {
+            Self::Attendant => TicketId::MAX,
+            Self::Recycler => TicketId::MAX - 1,
+        }
+    }
+}
 
 impl Line {
     pub(crate) fn new(
@@ -104,7 +124,7 @@ impl Line {
                 queue: VecDeque::new(),
                 ended: SmallVec::new(),
                 debts: Vec::new(),
-                boarding: false,
+                boarding_until: None,
                 attended: false,
                 next_ticket: 0,
             }),
@@ -138,14 +158,22 @@ impl Line {
         }
     }
 
-    /// Unlocks claims, also if the future is dropped.
-    pub(crate) async fn unlock(&self, claims: impl IntoIterator<Item = Claim>) -> Result<()> {
-        let batch: Batch = claims.into_iter().map(Request::Unlock).collect();
-        if batch.is_empty() {
-            return self.check();
+    /// Unlocks claims, before whatever is asked from now on, and also if the future is dropped.
+    pub(crate) fn unlock<'a>(
+        &'a self,
+        claims: &[Claim],
+    ) -> impl Future<Output = Result<()>> + use<'a> {
+        let batch: Batch = claims.iter().copied().map(Request::Unlock).collect();
+        let unlock = (!batch.is_empty()).then(|| self.call(Call::Submit(batch)));
+        async move {
+            match unlock {
+                Some(unlock) => {
+                    let answer = unlock.await;
+                    self.or_lost(answer.map(drop))
+                }
+                None => self.check(),
+            }
         }
-        let answer = self.submit(batch).await;
-        self.or_lost(answer.map(drop))
     }
 
     pub(crate) async fn holders(&self, key: LockKey) -> Result<Vec<Holder>> {
@@ -207,9 +235,30 @@ impl Line {
         }
     }
 
-    /// Leaves unlocks to the line. Needs no runtime.
-    pub(crate) fn owe(&self, claims: impl IntoIterator<Item = Claim>) {
+    /// Leaves unlocks to the line, for the next one who uses it or gives the session back.
+    pub(crate) fn note_debts(&self, claims: impl IntoIterator<Item = Claim>) {
         self.state().debts.extend(claims);
+    }
+
+    /// Sees to what was left to the line, as far as nobody else does. Needs no runtime.
+    pub(crate) fn pay_debts(&self) {
+        self.nudge();
+    }
+
+    /// Leaves unlocks to the line, and sees to them.
+    pub(crate) fn owe(&self, claims: impl IntoIterator<Item = Claim>) {
+        self.note_debts(claims);
+        self.pay_debts();
+    }
+
+    /// Tells the session that nobody waits any more. That is for sessions which keep a place from turn
+    /// to turn: they give it up when they are asked for something else, though it be nothing.
+    pub(crate) fn end_wait(&self) {
+        self.state().queue.push_back(Asked {
+            call: Call::Submit(Batch::new()),
+            ticket: None,
+            alone: false,
+        });
         self.nudge();
     }
 
@@ -234,7 +283,10 @@ impl Line {
 
     /// Ends what is under way, and gives the session back to its pool.
     pub(crate) async fn recycle(&self) {
-        poll_fn(|cx| self.poll_left_behind(cx)).await;
+        poll_fn(|cx| self.poll_as(Listener::Recycler, cx)).await;
+        // There may be answers whose callers have gone without a word.
+        self.state().void_answers();
+        poll_fn(|cx| self.poll_as(Listener::Recycler, cx)).await;
         let seat = mem::replace(&mut self.state().seat, Seat::Lost(None));
         if let Seat::Idle(session) = seat {
             // A session that cannot be given back in time is dropped, which closes it.
@@ -242,10 +294,14 @@ impl Line {
         }
     }
 
-    /// Works off all that is under way, whoever began it.
+    /// Works off all that is under way, whoever began it. For the attendant.
     pub(crate) fn poll_left_behind(&self, cx: &mut Context<'_>) -> Poll<()> {
-        const ATTENDANT: TicketId = TicketId::MAX;
-        self.bell.listen(ATTENDANT, cx.waker());
+        self.poll_as(Listener::Attendant, cx)
+    }
+
+    fn poll_as(&self, listener: Listener, cx: &mut Context<'_>) -> Poll<()> {
+        let listener = listener.id();
+        self.bell.listen(listener, cx.waker());
         {
             let _hush = Hush::new(&self.bell);
             let mut state = self.state();
@@ -254,7 +310,7 @@ impl Line {
             ready!(self.drive(&mut state, Departure::AtOnce));
             state.attended = false;
         }
-        self.bell.forget(ATTENDANT);
+        self.bell.forget(listener);
         Poll::Ready(())
     }
 
@@ -267,7 +323,7 @@ impl Line {
             ticket: Some(id),
             alone: false,
         };
-        if state.is_at_rest() && !state.boarding {
+        if state.is_at_rest() && !state.is_boarding() {
             self.begin(&mut state, smallvec![asked]);
         } else {
             state.queue.push_back(asked);
@@ -302,14 +358,15 @@ impl Line {
                 self.end(state, ended.collect());
                 return Poll::Ready(());
             }
-            if state.boarding && !state.queue.is_empty() && departure == Departure::WithOthers {
+            let others = departure == Departure::WithOthers && !state.queue.is_empty();
+            if others && state.is_boarding() {
                 return Poll::Pending;
             }
             let errand = state.next_errand();
             if errand.is_empty() {
                 return Poll::Ready(());
             }
-            state.boarding = false;
+            state.boarding_until = None;
             self.begin(state, errand);
         }
     }
@@ -351,7 +408,7 @@ impl Line {
             }
         }
         if together && matches!(state.seat, Seat::Idle(_)) {
-            state.boarding = true;
+            state.boarding_until = Some(Instant::now() + BOARDING);
             // Each of them begins what waits, if the others do not.
             let waiting = state.queue.iter().filter_map(|asked| asked.ticket);
             waiting.for_each(|ticket| self.bell.call(ticket));

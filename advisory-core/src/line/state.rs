@@ -1,4 +1,4 @@
-use std::{collections::VecDeque, mem};
+use std::{collections::VecDeque, mem, time::Instant};
 
 use smallvec::SmallVec;
 
@@ -19,14 +19,31 @@ pub(super) struct State {
     pub(super) ended: SmallVec<[Ended; 1]>,
     /// Claims that nobody holds any more. They are unlocked before the next call begins.
     pub(super) debts: Vec<Claim>,
-    /// Whether several callers have just had their answers, and may be about to ask for more.
-    pub(super) boarding: bool,
+    /// So long those are waited for who have had their answers together, and may be about to ask for
+    /// more.
+    pub(super) boarding_until: Option<Instant>,
     /// Whether the attendant has been called, and is not done yet.
     pub(super) attended: bool,
     pub(super) next_ticket: TicketId,
 }
 
 impl State {
+    pub(super) fn is_boarding(&self) -> bool {
+        self.boarding_until
+            .is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Whether the next call has not begun, though nothing is under way.
+    pub(super) fn waits_for_others(&self) -> bool {
+        self.seat.errand().is_empty() && !self.queue.is_empty()
+    }
+
+    /// Nobody will come for the answers any more: what they granted is unlocked.
+    pub(super) fn void_answers(&mut self) {
+        let granted = self.ended.drain(..).flat_map(|ended| ended.granted());
+        self.debts.extend(granted);
+    }
+
     /// Whether the session is there, and has nothing to do.
     pub(super) fn is_at_rest(&self) -> bool {
         let idle = matches!(&self.seat, Seat::Idle(session) if !session.is_lost());

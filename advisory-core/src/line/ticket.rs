@@ -39,7 +39,7 @@ impl Future for Ticket<'_> {
             // else was polling this call.
             None if driven.is_ready() => Err(state.seat.lost().unwrap_or_else(no_answer)),
             None => {
-                if state.boarding {
+                if state.waits_for_others() {
                     // All who are to be polled before that have come by then.
                     self.line.bell.call(self.id);
                     drop(state);

@@ -1,4 +1,6 @@
-use std::sync::Arc;
+use std::{future::Future, sync::Arc};
+
+use smallvec::SmallVec;
 
 use super::{EntryId, Owner, Place};
 use crate::{Result, spi::Claim};
@@ -52,6 +54,14 @@ impl Hold {
     }
 
     /// Leaves the rest of the release to the caller.
+    /// Whether both live on one session.
+    pub(super) fn is_beside(&self, other: &Self) -> bool {
+        match (&self.owner, &other.owner) {
+            (Some(owner), Some(of_other)) => Arc::ptr_eq(owner, of_other),
+            _ => false,
+        }
+    }
+
     pub(super) fn take_owner(&mut self) -> Option<Arc<Owner>> {
         self.owner.take()
     }
@@ -69,12 +79,8 @@ impl Hold {
             return Ok(());
         };
         let place = self.place.take();
-        if owner.forget(self.claim, self.entry) {
-            owner.line.unlock([self.claim]).await?;
-        } else {
-            // Other counts go on. If the session is gone they are lost, and so was this one.
-            owner.line.check()?;
-        }
+        // If other counts go on, and the session is gone, they are lost, and so was this one.
+        owner.give_back([(self.claim, self.entry)]).await?;
         Owner::leave_to_next(owner, place).await;
         Ok(())
     }
@@ -97,28 +103,48 @@ impl Drop for Hold {
         let Some(owner) = self.hand_over() else {
             return;
         };
+        // First of all, so that whoever comes now, and is the last to leave, sees to it. If nobody does
+        // the session is closed.
+        owner.forget([(self.claim, self.entry)], |freed| {
+            owner.line.note_debts(freed.iter().copied());
+        });
         let is_followed = self.place.as_ref().is_some_and(Place::is_followed);
-        // Two that leave at once may both see the other; then both unlock, and the session goes.
-        let stays = is_followed || Arc::strong_count(&owner) > 1;
-        if owner.forget(self.claim, self.entry) && stays {
-            owner.line.owe([self.claim]);
+        if is_followed || Arc::strong_count(&owner) > 1 {
+            owner.line.pay_debts();
         }
         drop(Owner::pass_on(owner, &mut self.place, None));
     }
 }
 
 impl Owner {
-    /// Takes an entry out of the table; whether the server has to be told.
-    pub(super) fn forget(&self, claim: Claim, entry: EntryId) -> bool {
-        let (last, holds) = {
-            let mut table = self.table();
-            (table.remove(entry), table.holds_anything())
-        };
-        self.line.hold(holds);
-        if last {
+    /// Takes entries out of the table, and unlocks what no other entry stands for. That has its place
+    /// in the line before the future is polled, and happens also if it is dropped.
+    pub(super) fn give_back(
+        &self,
+        entries: impl IntoIterator<Item = (Claim, EntryId)>,
+    ) -> impl Future<Output = Result<()>> {
+        self.forget(entries, |freed| self.line.unlock(freed))
+    }
+
+    /// Takes entries out of the table. What no other entry stands for is to be freed before anybody
+    /// else of this owner can ask for it, for a session may enter again what it still holds.
+    fn forget<T>(
+        &self,
+        entries: impl IntoIterator<Item = (Claim, EntryId)>,
+        free: impl FnOnce(&[Claim]) -> T,
+    ) -> T {
+        let mut table = self.table();
+        let entries = entries.into_iter();
+        let freed: SmallVec<[Claim; 1]> = entries
+            .filter_map(|(claim, entry)| table.remove(entry).then_some(claim))
+            .collect();
+        let outcome = free(&freed);
+        self.line.hold(table.holds_anything());
+        drop(table);
+        for claim in freed {
             self.admission.ledger().strike(claim, &self.vitals);
         }
         self.tell();
-        last
+        outcome
     }
 }

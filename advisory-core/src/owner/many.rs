@@ -79,33 +79,47 @@ impl Owner {
 
 impl Hold {
     /// Releases holds, in one round trip for each session. All are freed, also if there is an
-    /// error, which is the first one's.
+    /// error, which is the first one's, and if the future is dropped.
     pub(crate) async fn release_all(holds: Vec<Self>) -> Result<()> {
         let mut outcome = Ok(());
-        let mut owners: Vec<(Arc<Owner>, Vec<Claim>)> = Vec::new();
-        for mut hold in holds {
-            if hold.leads() {
-                outcome = outcome.and(hold.release().await);
-                continue;
-            }
-            let Some(owner) = hold.take_owner() else {
-                continue;
-            };
-            let freed = owner
-                .forget(hold.claim(), hold.entry())
-                .then(|| hold.claim());
-            match owners.iter_mut().find(|(of, _)| Arc::ptr_eq(of, &owner)) {
-                Some((_, claims)) => claims.extend(freed),
-                None => owners.push((owner, freed.into_iter().collect())),
-            }
+        // They stay holds until it is their turn, and free themselves if that never comes.
+        let (leading, others): (Vec<_>, Vec<_>) = holds.into_iter().partition(Self::leads);
+        for holds in of_each_owner(others) {
+            outcome = outcome.and(Self::release_together(holds).await);
         }
-        for (owner, claims) in owners {
-            let unlocked = owner.line.unlock(claims).await;
-            if unlocked.is_ok() {
-                Owner::leave(owner).await;
-            }
-            outcome = outcome.and(unlocked);
+        for hold in leading {
+            outcome = outcome.and(hold.release().await);
         }
         outcome
     }
+
+    /// Releases holds of one owner.
+    async fn release_together(holds: Vec<Self>) -> Result<()> {
+        let mut owner = None;
+        let mut entries = Vec::with_capacity(holds.len());
+        for mut hold in holds {
+            owner = hold.take_owner().or(owner);
+            entries.push((hold.claim(), hold.entry()));
+        }
+        let Some(owner) = owner else {
+            return Ok(());
+        };
+        owner.give_back(entries).await?;
+        Owner::leave(owner).await;
+        Ok(())
+    }
+}
+
+/// The holds of each owner by themselves.
+fn of_each_owner(holds: Vec<Hold>) -> Vec<Vec<Hold>> {
+    let mut owners: Vec<Vec<Hold>> = Vec::new();
+    for hold in holds {
+        let is_its =
+            |holds: &&mut Vec<Hold>| holds.first().is_some_and(|first| hold.is_beside(first));
+        match owners.iter_mut().find(is_its) {
+            Some(holds) => holds.push(hold),
+            None => owners.push(vec![hold]),
+        }
+    }
+    owners
 }

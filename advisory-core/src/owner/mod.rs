@@ -11,7 +11,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use event_listener::Event;
 use futures::future::BoxFuture;
 
 use self::table::{Table, Verdict};
@@ -21,10 +20,11 @@ pub(crate) use self::{
     table::EntryId,
 };
 use crate::{
-    Error, FencingToken, Holder, LockKey, Result, Stage,
+    Error, FencingToken, Holder, LockKey, Result, Sessions, Stage,
     context::Frame,
     line::{Line, LineOwner, Vitals, is_ours},
     manager::Admission,
+    news::News,
     patience::Patience,
     spi::{Claim, Turn, Waited},
 };
@@ -40,7 +40,7 @@ pub(crate) struct Owner {
     line: Line,
     table: Mutex<Table>,
     /// Notified whenever the table changes. There is none before somebody waits for that.
-    changed: OnceLock<Event>,
+    changed: OnceLock<News>,
     vitals: Arc<Vitals>,
     /// After the line, so that a manager that waits to close sees the session gone.
     admission: Admission,
@@ -68,6 +68,11 @@ impl Owner {
     /// Gives the session back to its pool if nobody else lives on it.
     pub(crate) async fn leave(owner: Arc<Self>) {
         if let Some(owner) = Arc::into_inner(owner) {
+            // A lock that was being handed over, to one who has gone.
+            let mut abandoned = owner.table().held();
+            abandoned.sort_unstable();
+            abandoned.dedup();
+            owner.line.note_debts(abandoned);
             owner.line.recycle().await;
         }
     }
@@ -97,7 +102,7 @@ impl Owner {
                 }
                 (Verdict::Blocked, _) if patience.is_none() => return Ok(None),
                 // Listening begins before another look at the table, so that no change is missed.
-                (_, None) => changed = Some(self.changed.get_or_init(Event::new).listen()),
+                (_, None) => changed = Some(self.changed.get_or_init(News::default).listen()),
                 // Somebody else's question, whose answer comes in any case.
                 (Verdict::Undecided, Some(changed)) if patience.is_none() => changed.await,
                 (Verdict::Undecided, Some(changed)) => {
@@ -122,6 +127,7 @@ impl Owner {
         if patience.is_none() {
             return Ok(false);
         }
+        let _waiting = ServerWait { owner: self };
         let started = Instant::now();
         let mut turn = Turn::first(None);
         let mut deadlocked = false;
@@ -225,7 +231,7 @@ impl Owner {
     /// Tells those who wait for a change of the table that there was one.
     fn tell(&self) {
         if let Some(changed) = self.changed.get() {
-            changed.notify(usize::MAX);
+            changed.tell();
         }
     }
 
@@ -279,6 +285,19 @@ impl Drop for Pending<'_> {
     fn drop(&mut self) {
         self.owner.table().remove(self.entry);
         self.owner.tell();
+    }
+}
+
+/// A wait for others by turns, in which a session that is shared keeps a place.
+struct ServerWait<'a> {
+    owner: &'a Owner,
+}
+
+impl Drop for ServerWait<'_> {
+    fn drop(&mut self) {
+        if self.owner.admission.options().sessions == Sessions::Shared {
+            self.owner.line.end_wait();
+        }
     }
 }
 

@@ -70,9 +70,13 @@ async fn watch(owner: Weak<Owner>, vitals: Arc<Vitals>, tenure: u64) -> Error {
         }
         // When nobody is left on it, or somebody else is, it was not lost while the one was who
         // asks.
-        let Some(owner) = owner.upgrade().filter(|_| vitals.tenure() == tenure) else {
+        let Some(owner) = owner.upgrade() else {
             return pending().await;
         };
+        if vitals.tenure() != tenure {
+            Owner::leave(owner).await;
+            return pending().await;
+        }
         if let Err(lost) = owner.look_after().await
             && vitals.tenure() == tenure
         {

@@ -387,7 +387,8 @@ impl<C: Connection> LockSession for PostgresSession<C> {
     }
 
     async fn recycle(mut self: Box<Self>) {
-        if self.is_lost() {
+        // What is held goes with the connection, whoever may have forgotten it.
+        if self.is_lost() || self.held > 0 {
             return;
         }
         let undone = match &self.kept {

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::{
     Error, FencingToken, Holder, LockKey, LockMode, LockSession, Result,
+    limit::in_time,
     line::{Batch, LineOwner, Vitals},
     spi::{Claim, Request, SessionId, Turn, Waited},
 };
@@ -89,7 +90,12 @@ impl Branch {
 
     /// What has come of asking for a claim, or of giving it back.
     fn conclude(&mut self, claim: Claim, is_held: bool) {
-        let Some(at) = self.claims.iter().position(|passed| passed.claim == claim) else {
+        // Of two the one that is held is not the one that was asked about.
+        let of_claim = |held| {
+            let mut claims = self.claims.iter();
+            claims.position(|passed| passed.claim == claim && passed.is_held == held)
+        };
+        let Some(at) = of_claim(false).or_else(|| of_claim(true)) else {
             return;
         };
         if is_held {
@@ -123,7 +129,18 @@ impl Branch {
                 Entrance::Shut => {}
                 Entrance::Open if !self.aside.contains_key(&claim.key) => asked.push(at),
                 Entrance::Open | Entrance::Aside => {
-                    answers[at] = self.ask_aside(*request).await?;
+                    let within = self.trunk.line().answer_within() / 2;
+                    answers[at] = match in_time(self.aside(claim.key), within).await {
+                        Some(aside) => {
+                            aside?;
+                            self.ask_aside(*request).await?
+                        }
+                        // Others wait for a connection as for a lock.
+                        None => {
+                            self.conclude(claim, false);
+                            false
+                        }
+                    };
                 }
             }
         }
@@ -230,7 +247,8 @@ impl Branch {
     async fn wait_for_turn(&mut self, claim: Claim, turn: Turn) -> Result<Waited> {
         let is_waiting = self.claims.iter().any(|passed| passed.claim == claim);
         if !is_waiting {
-            let left = self.forest.gate.listen();
+            let forest = Arc::clone(&self.forest);
+            let left = forest.gate.listen();
             let pause = turn.patience.map_or(TURN, |patience| patience.min(TURN));
             match self.enter(claim) {
                 Entrance::Shut => {
@@ -281,8 +299,12 @@ impl Branch {
             wanted: false,
             ..turn
         };
-        let aside = self.aside(claim.key).await?;
-        let waited = aside.session.wait(claim, turn).await?;
+        // A connection may take longer than a turn; what is held must not depend on that.
+        let within = turn.patience.unwrap_or(Turn::LONGEST);
+        let Some(aside) = in_time(self.aside(claim.key), within).await else {
+            return Ok(NOT_YET);
+        };
+        let waited = aside?.session.wait(claim, turn).await?;
         self.heard_aside(claim.key);
         if waited == Waited::Granted {
             self.conclude(claim, true);

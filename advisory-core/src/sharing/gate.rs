@@ -3,18 +3,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use event_listener::{Event, EventListener};
 use foldhash::HashMap;
 use smallvec::SmallVec;
 
-use crate::{LockKey, LockMode, spi::Claim};
+use crate::{
+    LockKey, LockMode,
+    news::{Listening, News},
+    spi::Claim,
+};
 
 /// What the branches hold and are after. It keeps those apart who share a session.
 #[derive(Debug, Default)]
 pub(super) struct Gate {
     entries: Mutex<HashMap<LockKey, SmallVec<[Entry; 1]>>>,
     /// Notified whenever somebody leaves.
-    left: Event,
+    left: News,
 }
 
 /// Names a branch.
@@ -79,11 +82,11 @@ impl Gate {
             entries.remove(&claim.key);
         }
         drop(entries);
-        self.left.notify(usize::MAX);
+        self.left.tell();
     }
 
     /// Ends when somebody leaves.
-    pub(super) fn listen(&self) -> EventListener {
+    pub(super) fn listen(&self) -> Listening<'_> {
         self.left.listen()
     }
 

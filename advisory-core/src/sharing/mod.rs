@@ -7,12 +7,15 @@ mod branch;
 mod gate;
 mod trunk;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 
 use self::{branch::Branch, gate::Gate, trunk::Trunk};
-use crate::{LockBackend, LockSession, Options, Report, Result, line::LineOwner};
+use crate::{LockBackend, LockSession, Options, Report, Result, limit::in_time, line::LineOwner};
 
 /// A backend whose sessions are all branches of one session of another backend, the trunk.
 ///
@@ -22,6 +25,9 @@ use crate::{LockBackend, LockSession, Options, Report, Result, line::LineOwner};
 pub(crate) struct SharedSessions {
     forest: Arc<Forest>,
 }
+
+/// How long the others wait for the one who opens a trunk, before they do so themselves.
+const PLANTED_WITHIN: Duration = Duration::from_secs(1);
 
 /// What the branches have in common.
 #[derive(Debug)]
@@ -54,25 +60,30 @@ impl Forest {
         if let Some(trunk) = self.living_trunk() {
             return Ok(trunk);
         }
-        let _planting = self.planting.lock().await;
+        // Whoever plants one may have no mind to go on with it.
+        let _planting = in_time(self.planting.lock(), PLANTED_WITHIN).await;
         if let Some(trunk) = self.living_trunk() {
             return Ok(trunk);
         }
         let session = self.backend.open().await?;
+        if let Some(trunk) = self.living_trunk() {
+            session.recycle().await;
+            return Ok(trunk);
+        }
         let trunk = Trunk::new(session, &self.options);
-        let fallen = self.replace_trunk(Some(Arc::clone(&trunk)));
+        let fallen = self.trunk_place().replace(Arc::clone(&trunk));
         drop(fallen);
         Ok(trunk)
     }
 
     fn living_trunk(&self) -> Option<Arc<Trunk>> {
-        let trunk = self.trunk.lock().unwrap_or_else(PoisonError::into_inner);
-        trunk.clone().filter(|trunk| !trunk.is_lost())
+        let trunk = self.trunk_place().clone();
+        trunk.filter(|trunk| !trunk.is_lost())
     }
 
-    fn replace_trunk(&self, by: Option<Arc<Trunk>>) -> Option<Arc<Trunk>> {
-        let mut trunk = self.trunk.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut trunk, by)
+    fn trunk_place(&self) -> MutexGuard<'_, Option<Arc<Trunk>>> {
+        // Replaced whole.
+        self.trunk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -85,7 +96,8 @@ impl LockBackend for SharedSessions {
     }
 
     async fn close(&self) -> Result<()> {
-        if let Some(trunk) = self.forest.replace_trunk(None) {
+        let trunk = self.forest.trunk_place().take();
+        if let Some(trunk) = trunk {
             trunk.line().recycle().await;
         }
         self.forest.backend.close().await
