@@ -177,6 +177,8 @@
 //! second connection takes a session for a transaction, twice, and each time the first is asked
 //! again which process serves it: the pooler has to give it another, or to let it wait. It is also
 //! the one to try a lock that the first one has: several primaries behind one address all grant it.
+//! And it is the one to go and leave a lock behind: a lock has to end with its connection, and a pooler
+//! that does not clean its sessions has the next client own it.
 //!
 //! # Why pinned mode lets go between two turns
 //!

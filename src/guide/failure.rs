@@ -20,6 +20,7 @@
 //! | the old primary lives on beside the new one | both grant it | nothing: no lock of a database can tell |
 //! | the network goes silent, no packet and no reset | is freed within 30 s, or what [`PostgresOptions::dead_host_within`] says | `Lost`: the section is stopped within 10 s |
 //! | a pooler in transaction mode is in between | is not taken: it could leak, and be held by two | [`SessionNotPinned`](crate::Error::SessionNotPinned), from the first lock on; in pinned mode locks work there |
+//! | a pooler in between keeps a client's locks when it has gone | is not taken: the next client would own it, too | [`Unsupported`](crate::Error::Unsupported), from the first lock on; in pinned mode the check-up warns |
 //!
 //! What is missing here is in the list of [what it does not do](crate#what-it-does-not-do).
 //!

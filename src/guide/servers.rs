@@ -5,7 +5,7 @@
 //! | between the program and the server | what to do |
 //! |---|---|
 //! | nothing | nothing |
-//! | a pooler in session mode | nothing |
+//! | a pooler in session mode that cleans a session when its client goes, as PgBouncer does by default | nothing |
 //! | a pooler in transaction mode | [pinned mode](#pinned-mode), or a port that leads past it |
 //! | a pooler in statement mode | a port that leads past it |
 //! | not known | ask: [`locks.check()`](#the-check-up) |
@@ -16,9 +16,10 @@
 //!
 //! # Poolers
 //!
-//! In **session mode** a pooler gives a client a server session until it disconnects. Everything works
-//! as on the server, but for three things. Each connection of the program's pool takes one of the
-//! pooler's to the server, whether a lock is held on it or not. The bound for a [dead
+//! In **session mode** a pooler gives a client a server session until it disconnects. Then it has to
+//! free what the client held, by ending the session or by `DISCARD ALL`, or the next client owns it.
+//! Everything works as on the server, but for three things. Each connection of the program's pool
+//! takes one of the pooler's to the server, whether a lock is held on it or not. The bound for a [dead
 //! host](super::choosing#options-and-defaults) is about the pooler's host, since that is whom the
 //! server talks to; that a client's host is gone is the pooler's to notice (`tcp_keepalive` and
 //! `tcp_user_timeout` in PgBouncer). And a holder's address, in a
@@ -40,9 +41,11 @@
 //! and looks whether it is still there: if not, something resets sessions between statements. At last
 //! it tries a lock, of a random key, that the first one has taken: if it gets that, the two lead to
 //! different servers, or to none of PostgreSQL's, and that is
-//! [`Unsupported`](crate::Error::Unsupported). Then it
-//! is closed, and that is all: once for each backend, and once more after a release has found its lock
-//! gone, or an answer came from another process than before. The error says
+//! [`Unsupported`](crate::Error::Unsupported). Then it takes a lock of its own and is closed with it, and
+//! the first one looks in `pg_locks` until that is free, for three seconds at most: if it is not, a lock
+//! outlives its client, and that is `Unsupported`, too. That is all: once for each backend, and once
+//! more after a release has found its lock gone, or an answer came from another process than before. The
+//! error about sessions says
 //!
 //! ```text
 //! the connection does not keep one server session (a pooler in transaction or statement mode?);
@@ -78,8 +81,12 @@
 //! Nothing else changes in the program. Locks are still released one by one, waits still end by
 //! timeout or as a deadlock without taking other locks with them. It begins with the first statement
 //! and ends when nothing is held any more, so a session that holds nothing keeps no transaction open,
-//! not between two turns of a wait either. Nothing is looked for: pinned mode is right behind any pooler
-//! but one in statement mode, and on a direct connection, where it only costs.
+//! not between two turns of a wait either. On a direct connection it works as well, and only costs.
+//!
+//! The first lock looks for nothing here. Pinned mode is right behind a pooler that knows transactions,
+//! and that ends or cleans the server session when a client goes in the middle of one, as PgBouncer
+//! does. One that only rolls back and lends the session again leaves the locks on it to the next client.
+//! The [check-up](#the-check-up) tries that, and warns.
 //!
 //! What it costs, and where it ends:
 //!
@@ -171,9 +178,9 @@
 //! # The check-up
 //!
 //! [`LockManager::check`](crate::LockManager::check) asks the server, and looks for a pooler, on
-//! two connections beside the pool. It takes no lock but the one of a random key that it tries, and says in a
-//! [`Report`](crate::Report) what it found: for programs as fields, for people as a page. Put it
-//! where a service starts, or behind its health endpoint:
+//! two connections beside the pool, and in pinned mode on two more. It takes no locks but those of random
+//! keys that it tries, and says in a [`Report`](crate::Report) what it found: for programs as fields,
+//! for people as a page. Put it where a service starts, or behind its health endpoint:
 //!
 //! ```
 //! use advisory::LockManager;
@@ -239,12 +246,14 @@
 //!
 //! | pooler or proxy | what is known | here | how we know |
 //! |---|---|---|---|
-//! | PgBouncer, session mode | keeps the session | works | run |
+//! | PgBouncer, session mode | keeps the session, and cleans it by `server_reset_query` when the client goes | works with the default, `DISCARD ALL`, or another one that unlocks; refused if it is empty | run; a test runs the empty one |
 //! | PgBouncer, transaction mode | lends it | refused; works in pinned mode | run, and simulated |
 //! | PgBouncer, statement mode | no transactions | refused, in pinned mode too | a test runs it |
 //! | PgBouncer of Azure Database (port 6432) and of Neon (`-pooler` hosts) | Neon's is in transaction mode, Azure's as it is configured | as PgBouncer in that mode | read |
 //! | Supavisor | 5432 is session mode, 6543 transaction mode; newer releases can log or reject session locks in transaction mode | as PgBouncer in that mode | read |
-//! | Odyssey, pgcat, PgDog | session and transaction mode | as PgBouncer in that mode | assumed |
+//! | Odyssey | session and transaction mode; unlocks when a client goes only with `pool_discard` or `pool_smart_discard` | as PgBouncer in that mode; without either, as pgcat | read |
+//! | pgcat | session and transaction mode; when a client goes it rolls back and lends the session again, locks and all | refused in session mode; unsafe in pinned mode, of which the check-up warns | read in its source |
+//! | PgDog | session and transaction mode; by an open report, session locks stay on its sessions to the server after a client was cut off | as PgBouncer in that mode, unless that shows in the look | read |
 //! | Cloud SQL's managed pooling | several poolers behind one address | may escape: take the direct port, or pinned mode | read |
 //! | RDS Proxy | lends a session until the client changes its state, by a setting or a session lock, then leaves it the session ("pinning") | refused: when it is looked into, nothing is pinned yet. Pinned mode works, and so does [`trust_session_pooling`], since the first lock pins. The direct endpoint is best: a lock takes one of the proxy's connections anyway | simulated |
 //! | Pgpool-II | keeps the session; with load balancing on, a `SELECT` outside of a transaction may go to a standby | not known: switch load balancing off for these connections, or take the primary's own port | read |

@@ -28,7 +28,8 @@ use crate::{Error, LockBackend, LockSession, Pooling, Report, Result, limit::in_
 /// speak its protocol, are refused as [`Error::Unsupported`]; a standby is refused as
 /// [`Error::NotPrimary`]. By means of a second connection it also looks for a pooler that does not keep
 /// sessions apart, which is refused as [`Error::SessionNotPinned`], and tries whether a lock on one
-/// connection keeps the other out, unless the [options](PostgresOptions) have it otherwise.
+/// connection keeps the other out and ends with it, unless the [options](PostgresOptions) have it
+/// otherwise.
 #[derive(Debug)]
 pub struct PostgresBackend<P: Pool> {
     shared: Arc<Shared<P>>,
@@ -164,6 +165,9 @@ impl<P: Pool> Shared<P> {
                     return Err(Error::SessionNotPinned);
                 }
                 if !heard.excludes {
+                if !heard.frees {
+                    return Err(Error::unsupported(witness::NOT_FREED));
+                }
                     return Err(Error::unsupported(witness::NO_EXCLUSION));
                 }
                 keeps_sessions = true;

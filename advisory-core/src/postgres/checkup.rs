@@ -59,6 +59,15 @@ async fn look<P: Pool>(
             if !heard.excludes {
                 report.add_finding(severity, witness::NO_EXCLUSION);
             }
+            if options.keeping != Keeping::Pinned {
+                if !heard.frees {
+                    report.add_finding(severity, witness::NOT_FREED);
+                }
+            } else if heard.pooling != Pooling::Statement
+                && witness::frees_inside(pool, limit).await == Some(false)
+            {
+                report.add_finding(severity, witness::NOT_FREED_INSIDE);
+            }
             Ok(())
         }
         Err(full @ Error::LockTableFull { .. }) => {
@@ -248,41 +257,20 @@ fn timeout(row: &[Value]) -> Option<(String, Duration)> {
 
 #[cfg(test)]
 mod tests {
-    use async_trait::async_trait;
     use futures::executor::block_on;
 
     use super::{
         super::{
             Row,
-            fake::{Fake, failure},
+            fake::{Fake, PoolOfOne, failure},
         },
         *,
     };
 
     const LIMIT: Duration = Duration::from_millis(20);
-
-    /// All of its connections are the same.
-    #[derive(Debug)]
-    struct PoolOfOne(Fake);
-
-    #[async_trait]
-    impl Pool for PoolOfOne {
-        type Connection = Fake;
-
-        async fn checkout(&self) -> Result<Fake> {
-            Ok(self.0.clone())
-        }
-
-        async fn connect(&self) -> Result<Fake> {
-            Ok(self.0.clone())
-        }
-
-        fn borrowed(&self) -> Option<usize> {
-            None
-        }
-
-        async fn close(&self) {}
-    }
+    const FACTS: [&str; 10] = [
+        "160005", "f", "t", "t", "1000", "1", "100", "3", "0", "6400",
+    ];
 
     fn row<const N: usize>(row: [&str; N]) -> Result<Vec<Row>, DriverError> {
         let values = row.map(|value| Value::Text(value.to_owned()));
@@ -308,9 +296,6 @@ mod tests {
     /// It is refused to whoever wants it looked into, for then it is to the first lock.
     #[test]
     fn a_pooler_that_cannot_be_looked_into_is_refused_unless_it_need_not_be() {
-        let facts = [
-            "160005", "f", "t", "t", "1000", "1", "100", "3", "0", "6400",
-        ];
         let options = PostgresOptions::new();
         for (options, is_fit) in [
             (options, false),
@@ -319,7 +304,7 @@ mod tests {
         ] {
             let never = Fake::new().expect("what nobody asks", row([]));
             let fake = postgres()
-                .expect("max_connections", row(facts))
+                .expect("max_connections", row(FACTS))
                 .expect("statement_timeout", Ok(Vec::new()))
                 .expect("backend_pid", row(["71"]))
                 .expect_after(&never, "advisory.mark", row(["72"]));
@@ -327,6 +312,39 @@ mod tests {
             assert_eq!(report.is_fit(), is_fit, "{report}");
             assert_eq!(report.pooling, None);
         }
+    }
+
+    /// Behind a pooler that lends a session for a transaction, with these answers to the look for a
+    /// lock that was left in one.
+    fn pinned_report(held: impl IntoIterator<Item = &'static str>) -> Report {
+        let nothing = || Ok(Vec::new());
+        let lent = postgres()
+            .expect("max_connections", row(FACTS))
+            .expect("statement_timeout", nothing())
+            .expect("backend_pid", row(["71"]))
+            .expect("advisory.mark", row(["72"]))
+            .expect("BEGIN", row(["71"]))
+            .expect("ROLLBACK", nothing())
+            .expect(
+                "BEGIN;\nVALUES (pg_catalog.pg_try_advisory_lock",
+                row(["t"]),
+            );
+        let look = |fake: Fake, held| fake.expect("pg_locks", row([held]));
+        let fake = held.into_iter().fold(lent, look);
+        let options = PostgresOptions::new().pinned();
+        let limit = Duration::from_secs(4);
+        block_on(check(&PoolOfOne(fake), &options, limit)).unwrap()
+    }
+
+    #[test]
+    fn a_pooler_that_goes_on_with_an_open_transactions_session_is_warned_of() {
+        let is_warned_of = |report: Report| {
+            assert!(report.is_fit(), "{report}");
+            report.to_string().contains("outlives")
+        };
+        assert!(!is_warned_of(pinned_report(["f"])));
+        assert!(!is_warned_of(pinned_report(["t", "t", "f"])));
+        assert!(is_warned_of(pinned_report(["t"; 20])));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::{Connection, DriverError, Param, Row};
+use super::{Connection, DriverError, Param, Pool, Row};
 
 /// A connection that has been told what it will be asked, and what to answer. Clones are the same
 /// connection.
@@ -137,6 +137,29 @@ impl Connection for Fake {
     async fn recycle(self) {
         self.state().recycled = true;
     }
+}
+
+/// All of its connections are the same.
+#[derive(Debug)]
+pub(super) struct PoolOfOne(pub(super) Fake);
+
+#[async_trait]
+impl Pool for PoolOfOne {
+    type Connection = Fake;
+
+    async fn checkout(&self) -> crate::Result<Fake> {
+        Ok(self.0.clone())
+    }
+
+    async fn connect(&self) -> crate::Result<Fake> {
+        Ok(self.0.clone())
+    }
+
+    fn borrowed(&self) -> Option<usize> {
+        None
+    }
+
+    async fn close(&self) {}
 }
 
 /// What a server answers that refuses a statement.

@@ -117,7 +117,9 @@ impl PostgresOptions {
     /// - The bound for a [dead host](Self::dead_host_within) is about the pooler's host. That a
     ///   client's host is gone is the pooler's to notice.
     ///
-    /// It works without a pooler, and in session mode, too.
+    /// It works without a pooler, and in session mode, too. A pooler must not lend a session again
+    /// that a client has left in the middle of a transaction, unless it ends or cleans it;
+    /// [`LockManager::check`](crate::LockManager::check) tries that.
     #[must_use]
     pub fn pinned(mut self) -> Self {
         self.keeping = Keeping::Pinned;
@@ -128,12 +130,14 @@ impl PostgresOptions {
     /// behind one address.
     ///
     /// By default the first session, and the next one after a lock was found to be gone, opens
-    /// another connection for a moment and finds out whether the server keeps the two apart. A
-    /// pooler in session mode that has only one server session to lend cannot be looked into that
-    /// way; whoever knows that it is in session mode can say so here.
+    /// another connection for a moment and finds out whether the server keeps the two apart, and
+    /// frees what one of them held when it has gone. A pooler in session mode that has only one server
+    /// session to lend cannot be looked into that way; whoever knows that it is in session mode can say
+    /// so here.
     ///
-    /// Behind a pooler in transaction or statement mode, or where connections lead to several servers,
-    /// locks then exclude nobody, and nothing reports that.
+    /// Behind a pooler in transaction or statement mode, or one that leaves a client's locks on a
+    /// session that it lends again, or where connections lead to several servers, locks then exclude
+    /// nobody, and nothing reports that.
     #[must_use]
     pub fn trust_session_pooling(mut self) -> Self {
         self.keeping = Keeping::Trusted;

@@ -4,6 +4,7 @@
 //! that nothing a `search_path` leads to can take their place. The lock functions stand in lists of
 //! columns only: in a WHERE they would lock rows that are not returned.
 
+use super::tag::LockTag;
 use crate::{LockKey, LockMode, spi::Claim};
 
 /// Which server this is; understood by everything that speaks PostgreSQL's protocol.
@@ -227,6 +228,32 @@ pub(super) fn trial_lock(key: i64) -> String {
 /// Gives it back.
 ///
 /// Column: whether it was held.
+/// Whether anybody holds it.
+///
+/// Column: that.
+pub(super) fn trial_held(key: i64) -> String {
+    let LockTag {
+        class,
+        object,
+        subid,
+    } = LockKey::BigInt(key).into();
+    format!(
+        "\
+VALUES (EXISTS (
+  SELECT
+    FROM pg_catalog.pg_locks AS l
+    JOIN pg_catalog.pg_database AS d
+      ON d.oid OPERATOR(pg_catalog.=) l.database
+   WHERE l.locktype OPERATOR(pg_catalog.=) 'advisory'
+     AND d.datname OPERATOR(pg_catalog.=) pg_catalog.current_database()
+     AND l.classid OPERATOR(pg_catalog.=) '{class}'::pg_catalog.int4::pg_catalog.oid
+     AND l.objid OPERATOR(pg_catalog.=) '{object}'::pg_catalog.int4::pg_catalog.oid
+     AND l.objsubid::pg_catalog.int4 OPERATOR(pg_catalog.=) {subid}
+     AND l.granted
+))"
+    )
+}
+
 pub(super) fn trial_unlock(key: i64) -> String {
     format!("VALUES (pg_catalog.pg_advisory_unlock({key}))")
 }

@@ -86,7 +86,7 @@ const HOLDERS: &str = "pg_stat_get_activity(l.pid)";
 const SET_UP: &str = "tcp_keepalives_idle";
 const FACTS: [&str; 2] = ["pg_catalog.version()", "server_version_num"];
 /// A part of each statement that looks for a pooler, on either of the two connections.
-const POOLER: [&str; 7] = [
+const POOLER: [&str; 8] = [
     "SELECT pg_catalog.pg_backend_pid()",
     "'advisory.mark', 'left'",
     "BEGIN",
@@ -94,6 +94,7 @@ const POOLER: [&str; 7] = [
     "'advisory.mark', true",
     "VALUES (pg_catalog.pg_try_advisory_lock",
     "VALUES (pg_catalog.pg_advisory_unlock",
+    "VALUES (EXISTS",
 ];
 
 /// The longest a wait goes on that nobody waits for any more.

@@ -68,6 +68,7 @@ list! {
         transaction_mode_is_refused
         transaction_mode_works_when_pinned
         session_mode_works
+        session_mode_without_reset_is_refused
         statement_mode_is_refused
         two_own_a_lock_where_nobody_looks
         a_session_to_spare_is_needed_to_look

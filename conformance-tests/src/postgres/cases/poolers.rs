@@ -58,6 +58,46 @@ pub(super) async fn session_mode_works(env: &PostgresEnv) {
     assert!(report.is_fit(), "{report}");
 }
 
+/// A client that goes leaves its lock to whoever has the server session next. With what `PgBouncer` has
+/// by default it does not: [`session_mode_works`].
+pub(super) async fn session_mode_without_reset_is_refused(env: &PostgresEnv) {
+    let pooler = Pooler::start(
+        Server::shared(),
+        PoolMode::Session,
+        &[("server_reset_query", "")],
+    );
+    let options = PostgresOptions::new().session_within(Duration::from_secs(4));
+    let locks = manager(env, &pooler, options).await;
+    for _ in 0..2 {
+        let refused = locks.named(NAME).try_lock().await;
+        assert!(
+            matches!(&refused, Err(Error::Unsupported { reason, .. }) if reason.contains("outlives")),
+            "{refused:?}"
+        );
+    }
+    // What shows it is left behind once, however often it is looked for.
+    assert_eq!(env.held().await.len(), 1);
+
+    let trusting = manager(env, &pooler, options.trust_session_pooling()).await;
+    for (locks, is_fit) in [(&locks, false), (&trusting, true)] {
+        let report = locks.check().await.unwrap();
+        assert_eq!(report.pooling, Some(Pooling::Session));
+        assert_eq!(report.is_fit(), is_fit, "{report}");
+        assert!(
+            report.to_string().contains("server_reset_query"),
+            "{report}"
+        );
+    }
+
+    // A client that goes within a transaction takes the server session with it.
+    let pinned = manager(env, &pooler, options.pinned()).await;
+    let report = pinned.check().await.unwrap();
+    assert!(
+        report.is_fit() && !report.to_string().contains("outlives"),
+        "{report}"
+    );
+}
+
 pub(super) async fn statement_mode_is_refused(env: &PostgresEnv) {
     let pooler = before(PoolMode::Statement, "4");
     for options in [PostgresOptions::new(), PostgresOptions::new().pinned()] {
