@@ -19,6 +19,7 @@ use super::{
     server::Server,
     settings::Upkeep,
     slice,
+    sqlstate::INSUFFICIENT_PRIVILEGE,
     statements::{self, Statements},
     token::{self, Tokens},
     wait::{self, Slice},
@@ -195,6 +196,13 @@ impl<C: Connection> PostgresSession<C> {
             self.lose();
             return Err(Error::unanswered(slice));
         };
+        if let Err(error) = &ended
+            && error.has_code(INSUFFICIENT_PRIVILEGE)
+        {
+            // It has been forbidden `plpgsql` since the server was looked at: the next wait is a plain one.
+            self.server.plpgsql = false;
+            self.known.doubt_server();
+        }
         let (slice, pid) = ended.map_err(|error| self.failed(error))?;
         if let Some(pid) = pid {
             self.answered_by(pid)?;

@@ -7,6 +7,8 @@ use crate::Error;
 pub(super) const LOCK_NOT_AVAILABLE: &str = "55P03";
 /// This session was chosen to give up.
 pub(super) const DEADLOCK_DETECTED: &str = "40P01";
+/// The role may not do this.
+pub(super) const INSUFFICIENT_PRIVILEGE: &str = "42501";
 const OUT_OF_MEMORY: &str = "53200";
 const UNKNOWN_PREPARED_STATEMENT: &str = "26000";
 const DUPLICATE_PREPARED_STATEMENT: &str = "42P05";

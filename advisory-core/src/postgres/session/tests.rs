@@ -171,6 +171,26 @@ fn an_end_is_a_reason_to_doubt_the_server_once() {
 }
 
 #[test]
+/// The role may not use `plpgsql` any more.
+#[test]
+fn a_wait_that_is_forbidden_is_a_reason_to_doubt_the_server() {
+    let fake = Fake::new()
+        .expect("DO $advisory$", Err(failure("42501")))
+        .expect("pg_locks", Ok(Vec::new()))
+        .expect(
+            ";\nSELECT pg_catalog.pg_advisory_lock(1)",
+            Ok(vec![vec![Value::Text(PID.to_string())]]),
+        );
+    let mut session = session(&fake);
+    let known = Arc::clone(&session.known);
+    known.learn(Server::for_tests(), true);
+    let turn = Turn::default();
+    block_on(session.wait(A, turn)).unwrap_err();
+    assert!(!session.is_lost() && known.server().is_none() && known.keeps_sessions());
+    let waited = block_on(session.wait(A, turn)).unwrap();
+    assert!(matches!(waited, Waited::Granted) && fake.is_done());
+}
+
 fn a_transaction_ends_with_the_last_lock_that_it_keeps() {
     let fake = Fake::new()
         .expect(
