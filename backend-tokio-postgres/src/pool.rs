@@ -132,7 +132,9 @@ impl Pool for TokioPostgresPool {
         let runtime = self.runtime();
         let client = self.pool.manager().create();
         let client = polled_inside(|| runtime.as_ref().map(Handle::enter), client).await;
-        let client = client.map_err(Error::backend)?;
+        let mut client = client.map_err(Error::backend)?;
+        // The manager lists each client's statements, and would keep those of one that never goes back.
+        self.pool.manager().detach(&mut client);
         Ok(TokioPostgresConnection::beside(client))
     }
 
