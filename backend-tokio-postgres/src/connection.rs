@@ -76,7 +76,8 @@ impl Connection for TokioPostgresConnection {
     async fn batch(&mut self, sql: &str) -> Result<Vec<Row>, DriverError> {
         let messages = self.client()?.simple_query(sql).await;
         let messages = messages.map_err(error::statement)?;
-        Ok(messages.iter().filter_map(text_row).collect())
+        let rows = messages.iter().filter_map(text_row);
+        rows.collect::<Result<_, _>>().map_err(error::statement)
     }
 
     fn is_closed(&self) -> bool {
@@ -135,13 +136,14 @@ fn row(row: &tokio_postgres::Row) -> Result<Row, tokio_postgres::Error> {
     values.collect()
 }
 
-fn text_row(message: &SimpleQueryMessage) -> Option<Row> {
+fn text_row(message: &SimpleQueryMessage) -> Option<Result<Row, tokio_postgres::Error>> {
     let SimpleQueryMessage::Row(row) = message else {
         return None;
     };
-    let values = (0..row.len()).map(|column| match row.get(column) {
-        Some(text) => Value::Text(text.to_owned()),
-        None => Value::Null,
+    // `get` panics at what is not UTF-8.
+    let values = (0..row.len()).map(|column| match row.try_get(column)? {
+        Some(text) => Ok(Value::Text(text.to_owned())),
+        None => Ok(Value::Null),
     });
     Some(values.collect())
 }
