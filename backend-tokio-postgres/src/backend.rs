@@ -58,6 +58,11 @@ impl TokioPostgresBackend {
     /// locks at a time ([`PostgresOptions::max_sessions`] sets another number); whoever finds those in
     /// use first waits for one of them ([`PostgresOptions::session_within`]).
     ///
+    /// Hooks of the pool, or a recycling of its own, must not run `DISCARD ALL` or `DEALLOCATE ALL`:
+    /// deadpool's cache of prepared statements is not told, and each connection fails when it is used
+    /// for the second time. [`RecyclingMethod::Clean`](deadpool_postgres::RecyclingMethod::Clean) keeps
+    /// them, and will do.
+    ///
     /// # Examples
     ///
     /// ```no_run
