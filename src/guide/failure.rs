@@ -168,6 +168,11 @@
 //!
 //! - It costs a round trip and a flush of that log; with synchronous standbys, their confirmation as
 //!   well. Whoever asks for none pays nothing.
+//! - While a synchronous standby is away, the server process that takes a token waits for it, and the
+//!   loss of its connection does not interrupt that: the lock may stay held on the server until the
+//!   standby is back (seen on PostgreSQL 15). In [pinned mode](super::servers#pinned-mode) another
+//!   process waits, and the token fails after three seconds. Whoever cannot have that should not ask
+//!   for tokens.
 //! - Tokens grow across crashes, restarts and promotions. They do not if a standby is promoted that
 //!   lagged behind, or if the server is restored from a backup: what it has not received it does not
 //!   know.

@@ -106,7 +106,9 @@
 //!   on, ends locks that are held for longer, as [`Lost`](crate::Error::Lost).
 //! - **Fencing tokens** before PostgreSQL 17 need one more connection, beside the pool, for a moment:
 //!   only the end of another transaction has the server write its log to disk. That costs a few
-//!   milliseconds. From 17 on the lock's own connection does it.
+//!   milliseconds. From 17 on the lock's own connection does it, unless synchronous standbys have to
+//!   confirm it: then the other transaction is waited for there, too. If it has not ended after three
+//!   seconds, there is no token.
 //! - The lock is on a session that somebody else has next. Nothing is left on it: the settings that
 //!   are changed end with the transaction.
 //!
@@ -137,7 +139,7 @@
 //! | from | |
 //! |---|---|
 //! | before 14 | refused as [`Unsupported`](crate::Error::Unsupported) |
-//! | 17 | a `transaction_timeout` of the role is switched off in waits and in pinned mode; fencing tokens in pinned mode need no second connection |
+//! | 17 | a `transaction_timeout` of the role is switched off in waits and in pinned mode; fencing tokens in pinned mode need no second connection, unless there are synchronous standbys |
 //!
 //! # Roles and privileges
 //!

@@ -5,6 +5,7 @@ use std::sync::{
 
 use async_lock::{Semaphore, SemaphoreGuardArc};
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 
 use super::{
     Connection, Pool, PostgresOptions, PostgresSession, checkup,
@@ -128,18 +129,15 @@ impl<P: Pool> Shared<P> {
             }
         };
         let begin = pinned::begin(Some(&server), self.options.dead_host);
-        let tokens = if server.flushes_messages() {
-            Tokens::WaitedFor
-        } else {
-            let pool = Arc::clone(&self.pool);
-            Tokens::Flushed(Box::new(move || {
-                let pool = Arc::clone(&pool);
-                Box::pin(async move {
-                    let mut beside = pool.connect().await?;
-                    Ok(token::committed(&mut beside).await?)
-                })
-            }))
+        let pool = Arc::clone(&self.pool);
+        let commit = move || -> BoxFuture<'static, Result<i64>> {
+            let pool = Arc::clone(&pool);
+            Box::pin(async move {
+                let mut beside = pool.connect().await?;
+                Ok(token::committed(&mut beside).await?)
+            })
         };
+        let tokens = Tokens::new(server.flushes_messages(), Box::new(commit));
         let connection = Pinned::new(connection, begin);
         let (kept, known) = (Kept::ByTransaction(tokens), Arc::clone(&self.known));
         let session = PostgresSession::new(connection, server, kept, known, place);
@@ -165,10 +163,10 @@ impl<P: Pool> Shared<P> {
                     return Err(Error::SessionNotPinned);
                 }
                 if !heard.excludes {
+                    return Err(Error::unsupported(witness::NO_EXCLUSION));
+                }
                 if !heard.frees {
                     return Err(Error::unsupported(witness::NOT_FREED));
-                }
-                    return Err(Error::unsupported(witness::NO_EXCLUSION));
                 }
                 keeps_sessions = true;
             }

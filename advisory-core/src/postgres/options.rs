@@ -112,8 +112,8 @@ impl PostgresOptions {
     ///   prepared by name, so poolers that know nothing of those will do.
     /// - A [fencing token](crate::LockGuard::fencing_token) has to be on the server's disk before it is
     ///   handed out, which the end of the transaction cannot see to. PostgreSQL 17 and newer can be
-    ///   told to; on older ones a transaction on a connection beside the pool does it, so that costs a
-    ///   few milliseconds.
+    ///   told to; on older ones, and wherever there are synchronous standbys, a transaction on a
+    ///   connection beside the pool does it, so that costs a few milliseconds.
     /// - The bound for a [dead host](Self::dead_host_within) is about the pooler's host. That a
     ///   client's host is gone is the pooler's to notice.
     ///

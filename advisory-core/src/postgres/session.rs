@@ -383,7 +383,10 @@ impl<C: Connection> LockSession for PostgresSession<C> {
         };
         let token = token.map_err(|error| self.failed(error))?;
         token.map(FencingToken::new).ok_or_else(|| {
-            Error::backend("the server did not write its log to disk in time for a fencing token")
+            Error::backend(
+                "the server did not write its log to disk, or its standbys did not confirm it, in time \
+                 for a fencing token",
+            )
         })
     }
 

@@ -159,8 +159,8 @@ SELECT (SELECT s.setting::pg_catalog.int8
        pg_catalog.set_config('idle_session_timeout', '0', false)";
 
 /// Takes a place in the server's write-ahead log, behind everything that was written before, and
-/// waits until it is on disk: what a crash forgets could be given out again. In one message, so in
-/// one transaction.
+/// waits until it is on disk, and with the standbys that have to confirm it: what a crash forgets
+/// could be given out again. In one message, so in one transaction.
 ///
 /// Columns, in its last row: the place.
 pub(super) const FENCING_TOKEN: &str = "\
@@ -173,17 +173,13 @@ pub(super) const PLACE: &str = "\
 SELECT (pg_catalog.pg_logical_emit_message(false, 'advisory', ''::pg_catalog.text)
          OPERATOR(pg_catalog.-) '0/0'::pg_catalog.pg_lsn)::pg_catalog.int8";
 
-/// As [`PLACE`], and waits until it is on disk. PostgreSQL 17 and newer.
+/// As [`PLACE`], and waits until it is on disk, but for no standby. PostgreSQL 17 and newer.
+///
+/// Columns: the place, and whether standbys have to confirm what is committed.
 pub(super) const PLACE_ON_DISK: &str = "\
 SELECT (pg_catalog.pg_logical_emit_message(false, 'advisory', ''::pg_catalog.text, true)
-         OPERATOR(pg_catalog.-) '0/0'::pg_catalog.pg_lsn)::pg_catalog.int8";
-
-/// How far the server's write-ahead log is on disk.
-///
-/// Column: the place.
-pub(super) const ON_DISK: &str = "\
-SELECT (pg_catalog.pg_current_wal_flush_lsn()
-         OPERATOR(pg_catalog.-) '0/0'::pg_catalog.pg_lsn)::pg_catalog.int8";
+         OPERATOR(pg_catalog.-) '0/0'::pg_catalog.pg_lsn)::pg_catalog.int8,
+       pg_catalog.current_setting('synchronous_standby_names') OPERATOR(pg_catalog.<>) ''";
 
 /// Begins the batch of a wait: says beforehand that it will be granted, which its block takes back if
 /// it is not. What comes after a grant is time in which the lock is held and nobody knows.
@@ -228,6 +224,10 @@ pub(super) fn trial_lock(key: i64) -> String {
 /// Gives it back.
 ///
 /// Column: whether it was held.
+pub(super) fn trial_unlock(key: i64) -> String {
+    format!("VALUES (pg_catalog.pg_advisory_unlock({key}))")
+}
+
 /// Whether anybody holds it.
 ///
 /// Column: that.
@@ -252,10 +252,6 @@ VALUES (EXISTS (
      AND l.granted
 ))"
     )
-}
-
-pub(super) fn trial_unlock(key: i64) -> String {
-    format!("VALUES (pg_catalog.pg_advisory_unlock({key}))")
 }
 
 /// The statements for the keys of one key space, in one mode.

@@ -25,7 +25,8 @@ fn session(fake: &Fake) -> PostgresSession<Fake> {
 
 /// One that a transaction keeps.
 fn pinned(fake: &Fake) -> PostgresSession<Fake> {
-    let kept = Kept::ByTransaction(Tokens::WaitedFor);
+    let commit = || Box::pin(async { Err(Error::Closed) }) as _;
+    let kept = Kept::ByTransaction(Tokens::new(false, Box::new(commit)));
     PostgresSession::new(
         fake.clone(),
         Server::for_tests(),
@@ -170,7 +171,6 @@ fn an_end_is_a_reason_to_doubt_the_server_once() {
     assert!(session.is_lost() && known.server().is_some());
 }
 
-#[test]
 /// The role may not use `plpgsql` any more.
 #[test]
 fn a_wait_that_is_forbidden_is_a_reason_to_doubt_the_server() {
@@ -191,6 +191,7 @@ fn a_wait_that_is_forbidden_is_a_reason_to_doubt_the_server() {
     assert!(matches!(waited, Waited::Granted) && fake.is_done());
 }
 
+#[test]
 fn a_transaction_ends_with_the_last_lock_that_it_keeps() {
     let fake = Fake::new()
         .expect(

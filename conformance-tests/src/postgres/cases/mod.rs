@@ -106,6 +106,7 @@ list! {
         holders_are_named_where_the_view_is_closed
         check_up_counts_everybodys_connections
         standby_is_refused
+        standbys_confirm_pinned_tokens
     }
 }
 

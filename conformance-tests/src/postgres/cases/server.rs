@@ -3,7 +3,7 @@ use std::{
     time::{Duration, UNIX_EPOCH},
 };
 
-use advisory_core::{Error, Holder, LockMode, Result};
+use advisory_core::{Error, Holder, LockMode, Result, postgres::PostgresOptions};
 
 use super::{idle, role::Role};
 use crate::postgres::{PostgresEnv, Server};
@@ -202,6 +202,26 @@ pub(super) async fn standby_is_refused(env: &PostgresEnv) {
         let held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'";
         assert_eq!(client.value(held).await, "0");
     }
+    database.assert_log_is_clean();
+}
+
+/// What they have not confirmed is forgotten if one of them is promoted, and could be given out again.
+pub(super) async fn standbys_confirm_pinned_tokens(env: &PostgresEnv) {
+    let standbys = "synchronous_standby_names";
+    // Nothing but a token waits for the one that is not there.
+    let server = Server::start(&[(standbys, "absent"), ("synchronous_commit", "local")]);
+    let database = server.database().await;
+    let pinned = PostgresOptions::new().pinned();
+    let locks = env.manager_with(database.url(), pinned).await;
+    let guard = locks.named("imports:run").lock().await.unwrap();
+    let unconfirmed = guard.fencing_token().await;
+    assert!(
+        matches!(unconfirmed, Err(Error::Backend(_))),
+        "{unconfirmed:?}"
+    );
+    server.set(standbys, "").await;
+    guard.fencing_token().await.unwrap();
+    guard.release().await.unwrap();
     database.assert_log_is_clean();
 }
 
