@@ -42,7 +42,7 @@
 //! it tries a lock, of a random key, that the first one has taken: if it gets that, the two lead to
 //! different servers, or to none of PostgreSQL's, and that is
 //! [`Unsupported`](crate::Error::Unsupported). Then it takes a lock of its own and is closed with it, and
-//! the first one looks in `pg_locks` until that is free, for three seconds at most: if it is not, a lock
+//! the first one looks in `pg_locks` until that is free, for five seconds at most: if it is not, a lock
 //! outlives its client, and that is `Unsupported`, too. That is all: once for each backend, and once
 //! more after a release has found its lock gone, or an answer came from another process than before. The
 //! error about sessions says

@@ -32,7 +32,7 @@ pub(super) const NOT_FREED_INSIDE: &str = "a lock outlives the connection that t
      pgcat?); pinned mode is safe behind one that closes the session then, as PgBouncer does";
 
 /// How long the server, or a pooler, may take to notice that a connection has been closed.
-const FREED_WITHIN: Duration = Duration::from_secs(3);
+const FREED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The first pause between two looks whether it has, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(1), Duration::from_millis(64));
