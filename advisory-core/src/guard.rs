@@ -163,7 +163,9 @@ impl LockGuard {
     ///
     /// # Cancel safety
     ///
-    /// Once the future has been polled the lock is freed, whether or not it is polled again.
+    /// Once the future has been polled the lock is freed, whether or not it is polled again. Only within
+    /// a tenth of a second after an answer to several who share its connection it may be the next poll,
+    /// or the drop, that sends it.
     ///
     /// # Examples
     ///

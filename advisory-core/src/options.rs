@@ -52,6 +52,11 @@ pub enum Sessions {
 }
 
 impl Options {
+    /// How long a session may take to answer that holds something whose loss has to be seen in time.
+    pub(crate) fn holder_answers_within(&self) -> Duration {
+        self.answer_within.min(self.silent_within / 2)
+    }
+
     /// The defaults.
     #[must_use]
     pub fn new() -> Self {

@@ -213,16 +213,10 @@ impl State {
     }
 
     fn wake_opener(&mut self, pool: PoolId) {
-        if let Some(first) = self.first_opener(pool) {
-            self.wakers.wake(first);
+        let openers = self.openers.iter().filter(|(of, _)| *of == pool);
+        for (_, session) in openers {
+            self.wakers.wake(*session);
         }
-    }
-
-    fn first_opener(&self, pool: PoolId) -> Option<SessionId> {
-        let mut openers = self.openers.iter();
-        openers
-            .find(|(of, _)| *of == pool)
-            .map(|(_, session)| *session)
     }
 }
 

@@ -18,13 +18,16 @@ use std::{
 
 use advisory_backend_memory::MemoryBackend;
 use advisory_conformance_tests::Harness;
-use advisory_core::{LockGuard, LockManager, Options, Result, Sessions, spi::Request};
+use advisory_core::{
+    Error, LockBackend, LockGuard, LockManager, LockSession, Options, Result, Sessions,
+    spi::Request,
+};
 use async_trait::async_trait;
 use broken::{Broken, Fault, Sound};
 use futures::{
     FutureExt,
     executor::block_on,
-    future::{Either, select},
+    future::{Either, join_all, select},
 };
 use futures_timer::Delay;
 
@@ -194,6 +197,82 @@ fn a_full_pool_costs_nothing_that_is_held() {
     let late = block_on(session.lock_timeout(&ours.keyed(1), Duration::from_secs(2)));
     assert!(late.is_err());
     assert!(!held.is_lost(), "{late:?}");
+}
+
+/// Two keys that others read cannot be had on the shared connection, and there is no other.
+#[test]
+fn a_full_pool_costs_no_reader_what_is_held() {
+    let server = MemoryBackend::new();
+    let options = shared()
+        .answer_within(Duration::from_secs(1))
+        .hand_over_within(Duration::ZERO);
+    let locks = LockManager::with_options(server.with_max_sessions(1), options);
+    let [reader, session] = [(); 2].map(|()| block_on(locks.session()).unwrap());
+    let keys = [1, 2].map(|key: i64| locks.keyed(key).shared());
+    let _read = block_on(reader.lock_all(&keys)).unwrap();
+    let held = block_on(session.lock(&locks.keyed(3))).unwrap();
+    let tried = block_on(session.try_lock_each(&keys));
+    assert!(
+        matches!(tried, Err(Error::PoolExhausted { .. })),
+        "{tried:?}"
+    );
+    assert!(!held.is_lost());
+}
+
+/// A release, a request for the same lock, and one that fails travel together.
+#[test]
+fn what_fails_with_a_release_costs_others_nothing() {
+    let server = MemoryBackend::new();
+    let backend = server.clone().with_max_sessions(1);
+    let backend = backend.with_checkout_timeout(Duration::from_millis(20));
+    let options = shared().hand_over_within(Duration::ZERO);
+    let locks = LockManager::with_options(backend, options);
+    let [bystander, session] = [(); 2].map(|()| block_on(locks.session()).unwrap());
+    let theirs = block_on(bystander.lock(&locks.keyed(1))).unwrap();
+    let read = locks.keyed(2).shared();
+    let _read = block_on(bystander.lock(&read)).unwrap();
+    let (lock, other) = (locks.keyed(3), locks.keyed(4));
+    let guard = block_on(session.lock(&lock)).unwrap();
+    server.stall();
+    let mut calls = [
+        async { drop(session.lock(&other).await) }.boxed(),
+        async { drop(guard.release().await) }.boxed(),
+        async { drop(session.lock(&lock).await) }.boxed(),
+        async { drop(session.try_lock(&read).await) }.boxed(),
+    ];
+    assert!(calls.iter_mut().all(|call| poll_once(call).is_pending()));
+    server.resume();
+    block_on(join_all(calls));
+    assert!(!theirs.is_lost());
+}
+
+/// Opens a session in more time than the others wait for it.
+#[derive(Clone, Debug)]
+struct Slow;
+
+#[async_trait]
+impl Fault for Slow {
+    async fn open(&self, server: &MemoryBackend) -> Result<Box<dyn LockSession>> {
+        let session = server.open().await?;
+        Delay::new(Duration::from_millis(1500)).await;
+        Ok(session)
+    }
+}
+
+#[test]
+fn a_session_that_takes_long_to_open_is_had_by_all() {
+    let space = block_on(Broken::by(Slow).space());
+    let locks = LockManager::with_options(block_on(space.backend(1)), shared());
+    let opening = [(); 4].map(|()| {
+        let locks = locks.clone();
+        thread::spawn(move || {
+            let opened = block_on(select(locks.session().boxed(), Delay::new(BOUND)));
+            matches!(opened, Either::Left((Ok(_), _)))
+        })
+    });
+    for opening in opening {
+        assert!(opening.join().unwrap(), "it was opened, and not had");
+    }
 }
 
 /// A moment, another one each time.

@@ -78,7 +78,7 @@ pub(crate) trait LineOwner: fmt::Debug + Send + Sync + 'static {
 }
 
 /// How long those who have been answered together are given to ask together for more. As a rule they
-/// need microseconds. It bounds how long a call may have to wait that is polled once and left alone.
+/// need microseconds. A call that comes later is not kept by those who did not.
 const BOARDING: Duration = Duration::from_millis(100);
 
 /// When the next errand begins.
@@ -132,7 +132,7 @@ impl Line {
             vitals,
             owner,
             answer_within: options.answer_within,
-            holder_answers_within: options.answer_within.min(options.silent_within / 2),
+            holder_answers_within: options.holder_answers_within(),
             holds: AtomicBool::new(false),
         }
     }
@@ -283,10 +283,11 @@ impl Line {
 
     /// Ends what is under way, and gives the session back to its pool.
     pub(crate) async fn recycle(&self) {
-        poll_fn(|cx| self.poll_as(Listener::Recycler, cx)).await;
-        // There may be answers whose callers have gone without a word.
-        self.state().void_answers();
-        poll_fn(|cx| self.poll_as(Listener::Recycler, cx)).await;
+        while self.state().has_business() {
+            poll_fn(|cx| self.poll_as(Listener::Recycler, cx)).await;
+            // There may be answers whose callers have gone without a word.
+            self.state().void_answers();
+        }
         let seat = mem::replace(&mut self.state().seat, Seat::Lost(None));
         if let Seat::Idle(session) = seat {
             // A session that cannot be given back in time is dropped, which closes it.

@@ -33,6 +33,12 @@ impl State {
             .is_some_and(|until| Instant::now() < until)
     }
 
+    /// Whether there is anything to be done before the session can be given back.
+    pub(super) fn has_business(&self) -> bool {
+        let is_idle = self.seat.errand().is_empty() && self.queue.is_empty();
+        !is_idle || !self.debts.is_empty() || !self.ended.is_empty()
+    }
+
     /// Whether the next call has not begun, though nothing is under way.
     pub(super) fn waits_for_others(&self) -> bool {
         self.seat.errand().is_empty() && !self.queue.is_empty()
@@ -110,6 +116,9 @@ impl State {
     pub(super) fn has_orphans(&self) -> bool {
         let errand = self.seat.errand();
         let unwanted = errand.iter().all(|asked| asked.ticket.is_none());
-        !errand.is_empty() && unwanted || !self.debts.is_empty()
+        let mut queue = self.queue.iter();
+        !errand.is_empty() && unwanted
+            || !self.debts.is_empty()
+            || queue.any(|asked| asked.ticket.is_none())
     }
 }

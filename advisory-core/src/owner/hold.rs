@@ -53,7 +53,6 @@ impl Hold {
         self.place.is_some()
     }
 
-    /// Leaves the rest of the release to the caller.
     /// Whether both live on one session.
     pub(super) fn is_beside(&self, other: &Self) -> bool {
         match (&self.owner, &other.owner) {
@@ -62,6 +61,7 @@ impl Hold {
         }
     }
 
+    /// Leaves the rest of the release to the caller.
     pub(super) fn take_owner(&mut self) -> Option<Arc<Owner>> {
         self.owner.take()
     }
@@ -140,10 +140,10 @@ impl Owner {
             .collect();
         let outcome = free(&freed);
         self.line.hold(table.holds_anything());
-        drop(table);
         for claim in freed {
             self.admission.ledger().strike(claim, &self.vitals);
         }
+        drop(table);
         self.tell();
         outcome
     }

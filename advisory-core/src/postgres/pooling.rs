@@ -46,8 +46,10 @@ pub(super) async fn detect(
     while seen_apart < 2 {
         let theirs = match pid(other, "BEGIN;\n").await {
             Ok(theirs) => theirs,
-            // A pooler in statement mode knows no transactions.
-            Err(DriverError::Server { .. }) => return Ok(Pooling::Statement),
+            // A pooler in statement mode knows no transactions; but anybody's session may end.
+            Err(error) if error.names_statement_pooling() || !error.ends_session() => {
+                return Ok(Pooling::Statement);
+            }
             Err(error) => return Err(error.into()),
         };
         if theirs == first {
@@ -229,8 +231,17 @@ mod tests {
 
     #[test]
     fn a_pooler_without_transactions_lends_for_a_statement() {
-        let other = other(71, []).expect("BEGIN", Err(failure("08P01")));
+        let other = other(71, []).expect("BEGIN", Err(failure("0A000")));
         assert_eq!(found(&asked([71]), &other), Pooling::Statement);
+    }
+
+    #[test]
+    fn a_session_that_is_ended_meanwhile_says_nothing_of_poolers() {
+        for code in ["57P01", "08P01"] {
+            let mut other = other(72, []).expect("BEGIN", Err(failure(code)));
+            let ended = block_on(detect(&mut asked([71]), &mut other, PATIENCE)).unwrap_err();
+            assert!(matches!(ended, Error::Backend(_)), "{ended:?}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ use super::{
     wait::{self, Slice},
 };
 use crate::{
-    Error, FencingToken, Holder, LockKey, LockSession, Result,
+    Error, FencingToken, Holder, LockKey, LockMode, LockSession, Result,
     limit::in_time,
     spi::{Claim, Request, SessionId, Turn, Waited},
 };
@@ -306,6 +306,11 @@ impl<C: Connection> PostgresSession<C> {
             .filter(|claim| held.remove(&(*claim).into()))
             .map(Request::Unlock)
             .collect();
+        // Several of those who share the session may read one key, which shows as one lock.
+        let may_be_shared = |unlock: &Request| unlock.claim().mode == LockMode::Shared;
+        if unlocks.iter().any(may_be_shared) {
+            return Err(self.failed(DriverError::unexpected_answer()));
+        }
         let freed = self.run(&unlocks).await?;
         if freed.contains(&false) {
             return Err(self.failed(DriverError::unexpected_answer()));

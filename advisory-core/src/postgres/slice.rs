@@ -29,7 +29,10 @@ const LEAST: Duration = Duration::from_millis(1);
 ///   it outlasts those that are there. While somebody wants the session it stops at 1.5 D.
 pub(super) fn length(turn: Turn, deadlock_timeout: Duration, in_a_cycle: bool) -> Duration {
     let long = finds_deadlocks_within(deadlock_timeout);
-    let (slice, patience) = if turn.behind_readers > 0 {
+    let (slice, patience) = if in_a_cycle {
+        // Behind readers, too, who may be part of it.
+        (long, turn.patience_in_a_cycle)
+    } else if turn.behind_readers > 0 {
         let cap = if turn.wanted {
             long.min(WANTED_CAP)
         } else {
@@ -38,8 +41,6 @@ pub(super) fn length(turn: Turn, deadlock_timeout: Duration, in_a_cycle: bool) -
         let doubled = 2_u32.saturating_pow(turn.behind_readers);
         let slice = short(deadlock_timeout).saturating_mul(doubled);
         (slice.min(cap), turn.patience)
-    } else if in_a_cycle {
-        (long, turn.patience_in_a_cycle)
     } else {
         (short(deadlock_timeout), turn.patience)
     };
@@ -114,6 +115,16 @@ mod tests {
             ..turn
         };
         assert_eq!(length(turn, D, true), D / 4);
+    }
+
+    #[test]
+    fn two_that_read_and_want_to_write_may_be_in_a_cycle() {
+        let turn = Turn {
+            behind_readers: 1,
+            patience: Some(D / 2),
+            ..after(2 * D)
+        };
+        assert_eq!(length(turn, D, true), LONG);
     }
 
     #[test]

@@ -66,12 +66,21 @@ impl DriverError {
         Self::Connection(Error::backend("the server's answer does not fit the question").cause())
     }
 
+    /// Whether a pooler has refused a transaction because of its mode.
+    pub(super) fn names_statement_pooling(&self) -> bool {
+        match self {
+            Self::Server { code, source, .. } => {
+                code == PROTOCOL_VIOLATION && names_statement_pooling(&**source)
+            }
+            Self::Connection(_) => false,
+        }
+    }
+
     pub(super) fn has_code(&self, expected: &str) -> bool {
         matches!(self, Self::Server { code, .. } if code == expected)
     }
 }
 
-/// Whether a pooler has refused a transaction because of its mode.
 fn names_statement_pooling(error: &(dyn StdError + 'static)) -> bool {
     chain(error).any(|error| error.to_string().contains("statement pooling mode"))
 }

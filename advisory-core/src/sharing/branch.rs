@@ -3,7 +3,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use async_trait::async_trait;
@@ -118,7 +118,7 @@ impl Branch {
 
     async fn run(&mut self, batch: &[Request]) -> Result<Vec<bool>> {
         let mut answers = vec![false; batch.len()];
-        let mut asked = Vec::new();
+        let (mut asked, mut aside) = (Vec::new(), Vec::new());
         for (at, request) in batch.iter().enumerate() {
             let claim = request.claim();
             let entrance = match request {
@@ -128,20 +128,7 @@ impl Branch {
             match entrance {
                 Entrance::Shut => {}
                 Entrance::Open if !self.aside.contains_key(&claim.key) => asked.push(at),
-                Entrance::Open | Entrance::Aside => {
-                    let within = self.trunk.line().answer_within() / 2;
-                    answers[at] = match in_time(self.aside(claim.key), within).await {
-                        Some(aside) => {
-                            aside?;
-                            self.ask_aside(*request).await?
-                        }
-                        // Others wait for a connection as for a lock.
-                        None => {
-                            self.conclude(claim, false);
-                            false
-                        }
-                    };
-                }
+                Entrance::Open | Entrance::Aside => aside.push(at),
             }
         }
         if !asked.is_empty() {
@@ -154,6 +141,19 @@ impl Branch {
                 let is_held = done && !batch[at].is_unlock();
                 self.conclude(batch[at].claim(), is_held);
             }
+        }
+        // What is held must not depend on there being a connection for these.
+        let limit = self.forest.options.holder_answers_within() / 2;
+        let until = Instant::now() + limit;
+        for at in aside {
+            let left = until.saturating_duration_since(Instant::now());
+            let opened = in_time(self.aside(batch[at].claim().key), left).await;
+            opened.ok_or_else(|| {
+                Error::pool_exhausted(format!(
+                    "there was no connection besides the shared one within {limit:?}"
+                ))
+            })??;
+            answers[at] = self.ask_aside(batch[at]).await?;
         }
         Ok(answers)
     }
@@ -315,10 +315,11 @@ impl Branch {
     /// After a failure: what was named is held no more, or the branch is lost.
     fn forsake(&mut self, named: impl Iterator<Item = Claim>) {
         for claim in named {
-            let Some(passed) = self.claims.iter().find(|passed| passed.claim == claim) else {
+            // Of two the one that is not held goes first, as in `conclude`.
+            let of_claim = self.claims.iter().filter(|passed| passed.claim == claim);
+            let Some(was_held) = of_claim.map(|passed| passed.is_held).min() else {
                 continue;
             };
-            let was_held = passed.is_held;
             self.conclude(claim, false);
             if let Some(aside) = self.aside.remove(&claim.key) {
                 // With its session goes all that it held.

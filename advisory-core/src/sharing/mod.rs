@@ -13,9 +13,12 @@ use std::{
 };
 
 use async_trait::async_trait;
+use futures::future::{Either, select};
 
 use self::{branch::Branch, gate::Gate, trunk::Trunk};
-use crate::{LockBackend, LockSession, Options, Report, Result, limit::in_time, line::LineOwner};
+use crate::{
+    LockBackend, LockSession, Options, Report, Result, limit::in_time, line::LineOwner, news::News,
+};
 
 /// A backend whose sessions are all branches of one session of another backend, the trunk.
 ///
@@ -36,6 +39,8 @@ struct Forest {
     options: Options,
     gate: Gate,
     trunk: Mutex<Option<Arc<Trunk>>>,
+    /// There is another one.
+    planted: News,
     /// Held by the one who opens a trunk.
     planting: async_lock::Mutex<()>,
 }
@@ -48,6 +53,7 @@ impl SharedSessions {
                 options,
                 gate: Gate::default(),
                 trunk: Mutex::default(),
+                planted: News::default(),
                 planting: async_lock::Mutex::new(()),
             }),
         }
@@ -60,20 +66,27 @@ impl Forest {
         if let Some(trunk) = self.living_trunk() {
             return Ok(trunk);
         }
-        // Whoever plants one may have no mind to go on with it.
+        // Whoever plants one may have no mind to go on with it, or take his time.
         let _planting = in_time(self.planting.lock(), PLANTED_WITHIN).await;
-        if let Some(trunk) = self.living_trunk() {
+        loop {
+            let planted = self.planted.listen();
+            if let Some(trunk) = self.living_trunk() {
+                return Ok(trunk);
+            }
+            let Either::Left((session, _)) = select(self.backend.open(), planted).await else {
+                continue;
+            };
+            let session = session?;
+            if let Some(trunk) = self.living_trunk() {
+                in_time(session.recycle(), self.options.answer_within).await;
+                return Ok(trunk);
+            }
+            let trunk = Trunk::new(session, &self.options);
+            let fallen = self.trunk_place().replace(Arc::clone(&trunk));
+            drop(fallen);
+            self.planted.tell();
             return Ok(trunk);
         }
-        let session = self.backend.open().await?;
-        if let Some(trunk) = self.living_trunk() {
-            session.recycle().await;
-            return Ok(trunk);
-        }
-        let trunk = Trunk::new(session, &self.options);
-        let fallen = self.trunk_place().replace(Arc::clone(&trunk));
-        drop(fallen);
-        Ok(trunk)
     }
 
     fn living_trunk(&self) -> Option<Arc<Trunk>> {
