@@ -29,22 +29,23 @@ const LEAST: Duration = Duration::from_millis(1);
 ///   it outlasts those that are there. While somebody wants the session it stops at 1.5 D.
 pub(super) fn length(turn: Turn, deadlock_timeout: Duration, in_a_cycle: bool) -> Duration {
     let long = finds_deadlocks_within(deadlock_timeout);
-    let (slice, patience) = if in_a_cycle {
-        // Behind readers, too, who may be part of it.
-        (long, turn.patience_in_a_cycle)
-    } else if turn.behind_readers > 0 {
+    let slice = if turn.behind_readers > 0 {
         let cap = if turn.wanted {
             long.min(WANTED_CAP)
         } else {
             WRITER_CAP
         };
         let doubled = 2_u32.saturating_pow(turn.behind_readers);
-        let slice = short(deadlock_timeout).saturating_mul(doubled);
-        (slice.min(cap), turn.patience)
+        short(deadlock_timeout).saturating_mul(doubled).min(cap)
     } else {
-        (short(deadlock_timeout), turn.patience)
+        short(deadlock_timeout)
     };
-    slice.min(patience.unwrap_or(slice)).max(LEAST)
+    let mut slice = slice.min(turn.patience.unwrap_or(slice));
+    if in_a_cycle {
+        // Behind readers, too: they may be part of it.
+        slice = slice.max(long.min(turn.patience_in_a_cycle.unwrap_or(long)));
+    }
+    slice.max(LEAST)
 }
 
 /// How long a wait has to be for the server to find a cycle that it is part of: it looks once the wait
@@ -109,12 +110,7 @@ mod tests {
             ..after(2 * D)
         };
         assert_eq!(length(turn, D, true), LONG);
-        let patience_in_a_cycle = Some(D / 4);
-        let turn = Turn {
-            patience_in_a_cycle,
-            ..turn
-        };
-        assert_eq!(length(turn, D, true), D / 4);
+        assert_eq!(length(Turn::first(Some(D / 4)), D, true), D / 4);
     }
 
     #[test]
