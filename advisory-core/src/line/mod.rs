@@ -240,15 +240,10 @@ impl Line {
         self.state().debts.extend(claims);
     }
 
-    /// Sees to what was left to the line, as far as nobody else does. Needs no runtime.
-    pub(crate) fn pay_debts(&self) {
-        self.nudge();
-    }
-
     /// Leaves unlocks to the line, and sees to them.
     pub(crate) fn owe(&self, claims: impl IntoIterator<Item = Claim>) {
         self.note_debts(claims);
-        self.pay_debts();
+        self.nudge();
     }
 
     /// Tells the session that nobody waits any more. That is for sessions which keep a place from turn
@@ -418,7 +413,7 @@ impl Line {
 
     /// As [`drive`](Self::drive), where there is no task to be woken. What nobody else will see to
     /// is then for the attendant.
-    fn nudge(&self) {
+    pub(crate) fn nudge(&self) {
         let _hush = Hush::new(&self.bell);
         let mut state = self.state();
         let driven = self.drive(&mut state, Departure::AtOnce);

@@ -110,7 +110,7 @@ impl Drop for Hold {
         });
         let is_followed = self.place.as_ref().is_some_and(Place::is_followed);
         if is_followed || Arc::strong_count(&owner) > 1 {
-            owner.line.pay_debts();
+            owner.line.nudge();
         }
         drop(Owner::pass_on(owner, &mut self.place, None));
     }

@@ -106,8 +106,9 @@ impl PostgresOptions {
     ///   ends in vain, or in a deadlock, takes none of the others with it.
     /// - The transaction is `READ COMMITTED`, writes nothing, and holds no snapshot while it is idle, so
     ///   then it is in the way of no vacuum and no index build. One that waits for another lock while it
-    ///   holds one is: a build that begins meanwhile waits until all is given back. `idle_in_transaction_session_timeout` and
-    ///   `transaction_timeout` are off inside it, and so are the timeouts for statements and locks.
+    ///   holds one is: a build that begins meanwhile waits until all is given back.
+    ///   `idle_in_transaction_session_timeout` and `transaction_timeout` are off inside it, and so are
+    ///   the timeouts for statements and locks.
     /// - A section takes one round trip more than without: the transaction's end. No statement is
     ///   prepared by name, so poolers that know nothing of those will do.
     /// - A [fencing token](crate::LockGuard::fencing_token) has to be on the server's disk before it is

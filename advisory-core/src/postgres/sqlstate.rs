@@ -23,6 +23,7 @@ impl From<DriverError> for Error {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::Connection(source) => Self::Backend(source),
+            error if error.names_statement_pooling() => Self::SessionNotPinned,
             DriverError::Server {
                 code,
                 detail,
@@ -32,7 +33,6 @@ impl From<DriverError> for Error {
                 DEADLOCK_DETECTED => Self::deadlock(detail),
                 // The connection's own statements are there on its own session only.
                 UNKNOWN_PREPARED_STATEMENT | DUPLICATE_PREPARED_STATEMENT => Self::SessionNotPinned,
-                PROTOCOL_VIOLATION if names_statement_pooling(&*source) => Self::SessionNotPinned,
                 code if NOT_POSTGRES.contains(&code) => Self::unsupported(format!(
                     "it does not know what PostgreSQL knows ({code}: {})",
                     innermost(&*source)
@@ -69,20 +69,16 @@ impl DriverError {
     /// Whether a pooler has refused a transaction because of its mode.
     pub(super) fn names_statement_pooling(&self) -> bool {
         match self {
-            Self::Server { code, source, .. } => {
-                code == PROTOCOL_VIOLATION && names_statement_pooling(&**source)
+            Self::Server { code, source, .. } if code == PROTOCOL_VIOLATION => {
+                chain(&**source).any(|error| error.to_string().contains("statement pooling mode"))
             }
-            Self::Connection(_) => false,
+            _ => false,
         }
     }
 
     pub(super) fn has_code(&self, expected: &str) -> bool {
         matches!(self, Self::Server { code, .. } if code == expected)
     }
-}
-
-fn names_statement_pooling(error: &(dyn StdError + 'static)) -> bool {
-    chain(error).any(|error| error.to_string().contains("statement pooling mode"))
 }
 
 /// The server's own words: a driver's may only say that there are some.
