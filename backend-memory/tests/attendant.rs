@@ -1,16 +1,15 @@
 //! The thread that finishes what was left behind, where it meets those who leave a session.
 
 mod broken;
+mod gate;
 mod memory;
 
 use std::{
-    future::poll_fn,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicUsize, Ordering::SeqCst},
-        mpsc::{Receiver, Sender, channel},
+        mpsc::{Sender, channel},
     },
-    task::{Context, Poll, Wake, Waker},
+    task::{Context, Wake, Waker},
     thread,
     time::Duration,
 };
@@ -20,14 +19,14 @@ use advisory_core::{LockManager, Result, spi::Request};
 use async_trait::async_trait;
 use broken::{Broken, Fault, Sound};
 use futures::{FutureExt, executor::block_on, future::BoxFuture};
+use gate::Gate;
 
 const BOUND: Duration = Duration::from_secs(10);
 
-/// Lets so many batches through, and tells how sessions end.
+/// Keeps batches waiting, and tells how sessions end.
 #[derive(Clone, Debug)]
-struct Gate {
-    passes: Arc<AtomicUsize>,
-    waker: Arc<Mutex<Option<Waker>>>,
+struct Watched {
+    gate: Gate,
     ends: Sender<End>,
 }
 
@@ -37,41 +36,10 @@ enum End {
     Dropped,
 }
 
-impl Gate {
-    fn new() -> (Self, Receiver<End>) {
-        let (ends, ended) = channel();
-        let gate = Self {
-            passes: Arc::new(AtomicUsize::new(usize::MAX)),
-            waker: Arc::default(),
-            ends,
-        };
-        (gate, ended)
-    }
-
-    fn shut(&self) {
-        self.passes.store(0, SeqCst);
-    }
-
-    fn let_one_pass(&self) {
-        self.passes.fetch_add(1, SeqCst);
-        let waker = self.waker.lock().unwrap().take();
-        waker.expect("somebody is at the gate").wake();
-    }
-}
-
 #[async_trait]
-impl Fault for Gate {
+impl Fault for Watched {
     async fn submit(&self, sound: &mut Sound, batch: &[Request]) -> Result<Vec<bool>> {
-        poll_fn(|cx| {
-            *self.waker.lock().unwrap() = Some(cx.waker().clone());
-            let passes = self.passes.load(SeqCst);
-            if passes == 0 {
-                return Poll::Pending;
-            }
-            self.passes.store(passes - 1, SeqCst);
-            Poll::Ready(())
-        })
-        .await;
+        self.gate.pass().await;
         sound.session.submit(batch).await
     }
 
@@ -118,8 +86,12 @@ impl Wake for Visitor {
 /// The last one leaves while the attendant is there, who has more to do.
 #[test]
 fn a_session_that_the_attendant_leaves_last_goes_back_to_its_pool() {
-    let (gate, ended) = Gate::new();
-    let space = block_on(Broken::by(gate.clone()).space());
+    let (gate, (ends, ended)) = (Gate::default(), channel());
+    let watched = Watched {
+        gate: gate.clone(),
+        ends,
+    };
+    let space = block_on(Broken::by(watched).space());
     let locks = LockManager::new(block_on(space.backend(1)));
     let session = block_on(locks.session()).unwrap();
     let [one, two] = [1, 2].map(|key: i64| block_on(session.lock(&locks.keyed(key))).unwrap());
@@ -135,8 +107,8 @@ fn a_session_that_the_attendant_leaves_last_goes_back_to_its_pool() {
     last.poll();
     // Left to the attendant.
     drop(one);
-    gate.let_one_pass();
+    gate.let_pass(1);
     done.recv_timeout(BOUND).expect("the attendant came by");
-    gate.let_one_pass();
+    gate.let_pass(1);
     assert_eq!(ended.recv_timeout(BOUND), Ok(End::Recycled));
 }

@@ -1,15 +1,15 @@
 //! Those who leave a session, or leave a call alone, just when others come.
 
 mod broken;
+mod gate;
 mod memory;
 
 use std::{
-    future::poll_fn,
     hint, mem,
     pin::pin,
     sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
+        Arc,
+        atomic::{AtomicUsize, Ordering::SeqCst},
         mpsc::channel,
     },
     task::{Context, Poll, Waker},
@@ -23,18 +23,17 @@ use advisory_core::{LockGuard, LockManager, Options, Result, spi::Request};
 use async_trait::async_trait;
 use broken::{Broken, Fault, Sound};
 use futures::{FutureExt, executor::block_on, future::BoxFuture};
+use gate::{ALL, Gate};
 
 const BOUND: Duration = Duration::from_secs(10);
 const ROUNDS: usize = 1_000;
 
-/// Counts the sessions that go back to their pool, and those that do so with a lock. While it is shut
-/// no batch is answered.
+/// Counts the sessions that go back to their pool, and those that do so with a lock.
 #[derive(Clone, Debug, Default)]
 struct Returns {
     all: Arc<AtomicUsize>,
     with_a_lock: Arc<AtomicUsize>,
-    shut: Arc<AtomicBool>,
-    waker: Arc<Mutex<Option<Waker>>>,
+    gate: Gate,
 }
 
 impl Returns {
@@ -42,25 +41,12 @@ impl Returns {
         let space = block_on(Broken::by(self.clone()).space());
         LockManager::with_options(block_on(space.backend(connections)), options)
     }
-
-    fn open(&self) {
-        self.shut.store(false, SeqCst);
-        let waker = self.waker.lock().unwrap().take();
-        waker.expect("somebody waits").wake();
-    }
 }
 
 #[async_trait]
 impl Fault for Returns {
     async fn submit(&self, sound: &mut Sound, batch: &[Request]) -> Result<Vec<bool>> {
-        poll_fn(|cx| {
-            *self.waker.lock().unwrap() = Some(cx.waker().clone());
-            match self.shut.load(SeqCst) {
-                true => Poll::Pending,
-                false => Poll::Ready(()),
-            }
-        })
-        .await;
+        self.gate.pass().await;
         sound.session.submit(batch).await
     }
 
@@ -126,11 +112,11 @@ fn a_call_that_was_forgotten_takes_no_lock_to_the_pool() {
     let locks = returns.manager(1, Options::new());
     let session = block_on(locks.session()).unwrap();
     let lock = locks.keyed(1);
-    returns.shut.store(true, SeqCst);
+    returns.gate.shut();
     let mut attempt = Box::pin(session.lock(&lock));
     assert!(poll_once(&mut attempt).is_pending());
     mem::forget(attempt);
-    returns.open();
+    returns.gate.let_pass(ALL);
     block_on(session.release()).unwrap();
     assert_eq!(returns.all.load(SeqCst), 1);
     assert_eq!(returns.with_a_lock.load(SeqCst), 0);

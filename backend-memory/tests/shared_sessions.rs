@@ -1,16 +1,12 @@
 //! Owners that share one session, where they meet, give up or go.
 
 mod broken;
+mod gate;
 mod memory;
 
 use std::{
-    future::poll_fn,
     hint,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering::SeqCst},
-        mpsc::channel,
-    },
+    sync::mpsc::channel,
     task::{Context, Poll, Waker},
     thread,
     time::{Duration, Instant},
@@ -30,6 +26,7 @@ use futures::{
     future::{Either, join_all, select},
 };
 use futures_timer::Delay;
+use gate::{ALL, Gate};
 
 const BOUND: Duration = Duration::from_secs(10);
 
@@ -41,24 +38,10 @@ fn poll_once<T>(future: &mut (impl Future<Output = T> + Unpin)) -> Poll<T> {
     future.poll_unpin(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Answers no batch while it is shut.
-#[derive(Clone, Debug, Default)]
-struct Gate {
-    shut: Arc<AtomicBool>,
-    waker: Arc<Mutex<Option<Waker>>>,
-}
-
 #[async_trait]
 impl Fault for Gate {
     async fn submit(&self, sound: &mut Sound, batch: &[Request]) -> Result<Vec<bool>> {
-        poll_fn(|cx| {
-            *self.waker.lock().unwrap() = Some(cx.waker().clone());
-            match self.shut.load(SeqCst) {
-                true => Poll::Pending,
-                false => Poll::Ready(()),
-            }
-        })
-        .await;
+        self.pass().await;
         sound.session.submit(batch).await
     }
 }
@@ -71,7 +54,7 @@ fn a_manager_is_closed_behind_a_dropped_guard() {
     let options = shared().answer_within(Duration::from_secs(2));
     let locks = LockManager::with_options(block_on(space.backend(3)), options);
     let guard = block_on(locks.keyed(1).lock()).unwrap();
-    gate.shut.store(true, SeqCst);
+    gate.shut();
     drop(guard);
     let closing = thread::spawn(move || {
         let started = Instant::now();
@@ -80,8 +63,7 @@ fn a_manager_is_closed_behind_a_dropped_guard() {
     });
     // An answer that takes a while.
     thread::sleep(Duration::from_millis(20));
-    gate.shut.store(false, SeqCst);
-    gate.waker.lock().unwrap().take().unwrap().wake();
+    gate.let_pass(ALL);
     let took = closing.join().unwrap();
     assert!(took < Duration::from_secs(1), "{took:?}");
 }
